@@ -85,13 +85,13 @@ def messages(
                 judged("AGREE", got.explanation, own.explanation),
             ]
             held = [judgement.outcome is Outcome.YES for judgement in asked]
-            of_pair, changed = category(*held), False
-            if RULES.depends_on_revision(of_pair, number):
+            pair_category, changed = category(*held), False
+            if RULES.depends_on_revision(pair_category, number):
                 asked.append(judged("MATCH", fresh.prediction, own.prediction))
                 if asked[-1].outcome is Outcome.YES:
                     asked.append(judged("AGREE", fresh.explanation, own.explanation))
                 changed = asked[-1].outcome is Outcome.NO
-            tag = TAGS[RULES.guard(of_pair, changed, number)]
+            tag = TAGS[RULES.guard(pair_category, changed, number)]
         history.append(Message(name, number, sender, tag, fresh, receiver))
         yield history[-1], asked
 

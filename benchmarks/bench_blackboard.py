@@ -176,15 +176,15 @@ def checkpoints(saver: Any, sent: Sequence[Message]) -> Iterator[None]:
     """A conversation in LangGraph's saver: after each message a checkpoint with all so far."""
     from langgraph.checkpoint.base import empty_checkpoint
 
-    texts_so_far: list[Any] = []
+    stored: list[Any] = []
     config: Any = {"configurable": {"thread_id": sent[0].session, "checkpoint_ns": ""}}
     for message in sent:
-        texts_so_far.append((message.sender, message.tag, *texts_of(message)))
+        stored.append((message.sender, message.tag, *texts_of(message)))
         checkpoint = empty_checkpoint()
-        checkpoint["channel_values"] = {"messages": texts_so_far}
-        checkpoint["channel_versions"] = {"messages": len(texts_so_far)}
-        metadata: Any = {"source": "loop", "step": len(texts_so_far), "parents": {}}
-        config = saver.put(config, checkpoint, metadata, {"messages": len(texts_so_far)})
+        checkpoint["channel_values"] = {"messages": stored}
+        checkpoint["channel_versions"] = {"messages": len(stored)}
+        metadata: Any = {"source": "loop", "step": len(stored), "parents": {}}
+        config = saver.put(config, checkpoint, metadata, {"messages": len(stored)})
         yield
 
 

@@ -53,8 +53,8 @@ def main() -> None:
     print(f"| median of {RUNS} | CPU s | wall-clock s | times rechecking, CPU |")
     print("|---|--:|--:|--:|")
     base = statistics.median(cpu for cpu, _ in times["their certificates rechecked"])
-    for name, times_of in times.items():
-        cpu, wall = (statistics.median(timing[i] for timing in times_of) for i in (0, 1))
+    for name, timings in times.items():
+        cpu, wall = (statistics.median(timing[i] for timing in timings) for i in (0, 1))
         print(f"| {name} | {cpu:.3f} | {wall:.3f} | {cpu / base:.1f} |")
 
 

@@ -22,7 +22,7 @@ def told_all_others(data: DataSet) -> str:
     films = (*data.sessions, *data.validation)
     machine, counts = untaught(), Counter[str]()
     for film in films:
-        others = [film_there for film_there in films if film_there is not film]
+        others = [another for another in films if another is not film]
         counts["with phantoms"] += right(taught(machine, others), [film])
         counts["without"] += right(reader(others), [film])
     commonest = Counter(film.answer.prediction for film in films).most_common(1)[0][1]

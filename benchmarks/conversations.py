@@ -73,12 +73,12 @@ def rows_of(about: RunRecord, sessions: Iterable[Made]) -> Iterator[tuple[str, R
         held: dict[str, list[Row]] = {
             "sessions": [], "events": [], "judgements": [], "heads": []
         }  # fmt: skip
-        texts_here = set[str]()
+        carried = set[str]()
         for session_record, closed, events in batch:
             number += 1
             session = {**rows.session_row(session_record, SALT), "ordinal": number, "created": ""}
             latest = link = session["chain"] = chain.of_session(link, session)
-            texts_here.add(session_record.instance.x)
+            carried.add(session_record.instance.x)
             length = 0
             for length, event in enumerate(events, 1):
                 row, texts = rows.event_row(session_record.session, event, SALT)
@@ -88,14 +88,14 @@ def rows_of(about: RunRecord, sessions: Iterable[Made]) -> Iterator[tuple[str, R
                 latest = chain.of_event(latest, row | {"created": ""}, judged)
                 held["events"].append({**row, "created": "", "chain": latest})
                 held["judgements"] += judged
-                texts_here.update(texts)
+                carried.update(texts)
             closing, texts = rows.closing_row(*closed, length, SALT)
-            texts_here.update(texts)
+            carried.update(texts)
             latest = chain.of_closing(latest, closing, [])
             held["sessions"].append(session | closing)
             held["heads"].append(_head("events", session_record.session, length, latest))
-        yield from (("texts", row) for row in rows.text_rows(texts_here - known, SALT))
-        known |= texts_here if len(known) < 1000 else set()
+        yield from (("texts", row) for row in rows.text_rows(carried - known, SALT))
+        known |= carried if len(known) < 1000 else set()
         for table, made in held.items():
             yield from ((table, row) for row in made)
     yield "heads", _head("sessions", about.run, number, link)

@@ -86,12 +86,12 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def modules(root: Path = ROOT) -> dict[str, Module]:
     """Every module of the product, by its dotted name."""
-    modules_found = {}
+    by_name = {}
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):
             name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-            modules_found[name] = Module(name, path)
-    return modules_found
+            by_name[name] = Module(name, path)
+    return by_name
 
 
 def circles(by_name: dict[str, Module]) -> list[list[str]]:

@@ -316,10 +316,12 @@ async def consistency(judge: Judge, pairs: Sequence[Pair], number: int) -> Consi
     if not pairs:
         raise UsageError("there are no pairs of explanations to judge")
     questions = [*pairs, *((right, left) for left, right in pairs)]
-    samples_of = await asyncio.gather(*(_samples(judge, pair, number) for pair in questions))
-    here, there = samples_of[: len(pairs)], samples_of[len(pairs) :]
+    samples_by_question = await asyncio.gather(
+        *(_samples(judge, pair, number) for pair in questions)
+    )
+    here, there = samples_by_question[: len(pairs)], samples_by_question[len(pairs) :]
     asked = tuple(map(JudgedPair, pairs, here, there))
-    return Consistency(number, asked, sum(not samples for samples in samples_of))
+    return Consistency(number, asked, sum(not samples for samples in samples_by_question))
 
 
 async def _samples(judge: Judge, pair: Pair, number: int) -> tuple[Sample, ...]:

@@ -642,9 +642,11 @@ def _messages(tables: Iterable[Rules]) -> dict[str, dict[str, tuple[Any, int | N
             properties = schema.get("properties", {}) if schema.get("type") == "object" else {}
             for name in schema.get("required", ()):
                 if name in properties and label in carried:
-                    form, schema_of = variable(f"?msg:{label}.{name}"), properties[name]
-                    is_number = isinstance(schema_of, dict) and schema_of.get("type") == "integer"
-                    least = schema_of.get("minimum") if is_number else None
+                    form, field_schema = variable(f"?msg:{label}.{name}"), properties[name]
+                    is_number = (
+                        isinstance(field_schema, dict) and field_schema.get("type") == "integer"
+                    )
+                    least = field_schema.get("minimum") if is_number else None
                     least = least if type(least) is int else None
                     carried[label][f"msg.{name}"] = (form if is_number else Opaque(form)), least
     return carried
@@ -845,9 +847,7 @@ class Sessions:
         if len(self.names) > 1 and not partners <= {*self.names}:
             raise ValueError(f"a row names a partner that is no member: {', '.join(partners)}")
         labels = [
-            (label, _text(schema_of))
-            for t in self.tables
-            for label, schema_of in t.payloads.items()
+            (label, _text(schema)) for t in self.tables for label, schema in t.payloads.items()
         ]
         if len({label for label, _ in labels}) < len({*labels}):
             raise ValueError("two tables declare other payloads for one label")
@@ -927,10 +927,10 @@ class Sessions:
         while before != (before := sum(map(len, tests.values()))):
             note()
         standing = dict[tuple[int, str], dict[Any, Any]]()
-        for register_of, of in self._values():
+        for slot, of in self._values():
             first = dict[Any, Any]()
-            alike = {x: frozenset(t for t in tests[register_of] if x in t) for x in of}
-            standing[register_of] = {x: first.setdefault(alike[x], x) for x in of}
+            alike = {x: frozenset(t for t in tests[slot] if x in t) for x in of}
+            standing[slot] = {x: first.setdefault(alike[x], x) for x in of}
         return standing
 
     def _values(self) -> Iterator[tuple[tuple[int, str], tuple[Any, ...]]]:
@@ -2301,13 +2301,15 @@ class Proof:
 
     def _where(self, name: str) -> set[int]:
         """In which states a proposition is true. Raises ValueError where there is none."""
-        system, (who, _, what_holds) = self.system, name.partition("@")
+        system, (who, _, proposition) = self.system, name.partition("@")
         places = dict(zip(system.names, system.everybody, strict=True))
         places |= {str(place + 1): place for place in system.everybody}
         if name == "ended":
             return {n for n, over in enumerate(self.over) if over}
-        if who in places and what_holds in system.tables[places[who]].states:
-            return {n for n, state in enumerate(self.states) if state.at[places[who]] == what_holds}
+        if who in places and proposition in system.tables[places[who]].states:
+            return {
+                n for n, state in enumerate(self.states) if state.at[places[who]] == proposition
+            }
         sender, _, receiver = who.partition(":")
         i, j = system.names.index(sender), system.names.index(receiver)
         link, sent = system.links.index((i, j)), [r for k, r in system.ways if k == i]
@@ -2316,7 +2318,7 @@ class Proof:
             "empty": lambda tags: not tags,
             "full": lambda tags: len(tags) == int(system.carries[link].partition(":")[2]),
         } | {f"has.{tag}": lambda tags, tag=tag: tag in tags for tag in on_it}
-        return {n for n, state in enumerate(self.states) if true[what_holds](state.buffers[link])}
+        return {n for n, state in enumerate(self.states) if true[proposition](state.buffers[link])}
 
 
 def check_system(certificate: Any, *tables: Any) -> Iterator[tuple[bool, str]]:

@@ -332,11 +332,11 @@ def faults(
     from jsonschema import Draft202012Validator
 
     errors = Draft202012Validator(schema).iter_errors(raw)
-    faults_there = [
+    problems = [
         _fault(error, in_words(error))
         for error in sorted(errors, key=lambda e: list(map(str, e.path)))
     ]
-    return list(dict.fromkeys(faults_there))
+    return list(dict.fromkeys(problems))
 
 
 def located(unplaced: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ...]:

@@ -152,9 +152,9 @@ def _erasures(connection: Connection) -> tuple[Erasure, ...]:
 def _runs(connection: Connection, marks: list[Mark]) -> Iterator[IntegrityProblem]:
     query = select(schema.runs).order_by(schema.runs.c.ordinal)
     for run in connection.execute(query).mappings().all():
-        mark, problems_here = verify_run(connection, run)
+        mark, faults = verify_run(connection, run)
         marks.append(mark)
-        yield from problems_here
+        yield from faults
 
 
 def mark_of(connection: Connection, run: str) -> Mark:
@@ -228,10 +228,10 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Integ
                 where, f"it opened {opened_then} sessions, and not those that are there"
             )
         )
-    work, problems_here = _record(connection, run, "work")
-    problems += problems_here
-    custody, problems_here = _record(connection, run, "custody")
-    problems += problems_here
+    work, faults = _record(connection, run, "work")
+    problems += faults
+    custody, faults = _record(connection, run, "custody")
+    problems += faults
     mark = chain.joined(mark, work[-1] if work else "")
     return Mark(str(run["run"]), opened, events_made, mark, actions_made, custody), problems
 

@@ -125,10 +125,10 @@ def lasso_chart(lasso: Lasso) -> SequenceChart:
 
 def page(pictures: Path) -> Iterator[str]:
     every_answer = list(by_rule())
-    free = next(of_rule for of_rule in every_answer if of_rule.model.panel.schedule == "free")
-    fifo = next(of_rule for of_rule in every_answer if of_rule.model.panel.schedule == "fifo")
+    free = next(explored for explored in every_answer if explored.model.panel.schedule == "free")
+    fifo = next(explored for explored in every_answer if explored.model.panel.schedule == "fifo")
     turns = next(
-        of_rule for of_rule in every_answer if of_rule.model.panel.schedule == "round-robin"
+        explored for explored in every_answer if explored.model.panel.schedule == "round-robin"
     )
     yield "# What is true of panels"
     yield ""
@@ -198,7 +198,7 @@ def page(pictures: Path) -> Iterator[str]:
     if fifo.all_change is not None:
         write(lasso_chart(fifo.all_change), pictures / "panel-lasso.svg")
     yield ""
-    idle = any(of_rule.idle_cycle for of_rule in every_answer)
+    idle = any(explored.idle_cycle for explored in every_answer)
     yield (
         f"A cycle in which nobody changes a pair was found: {'yes' if idle else 'no'}. That there "
         f"is none follows: without a change the replies in a channel depend on two pairs alone, so "
@@ -220,10 +220,14 @@ def faults(every_answer: list[PanelAnswers], free: PanelAnswers) -> Iterator[str
     for (received, answer), run in sorted(free.replies.items()):
         yield f"- {received} is answered by {answer}: {shown(run)}."
     apart = min(
-        filter(None, (of_rule.closed_apart for of_rule in every_answer)), key=len, default=None
+        filter(None, (explored.closed_apart for explored in every_answer)),
+        key=len,
+        default=None,
     )
     alike = min(
-        filter(None, (of_rule.rejected_alike for of_rule in every_answer)), key=len, default=None
+        filter(None, (explored.rejected_alike for explored in every_answer)),
+        key=len,
+        default=None,
     )
     yield f"- All channels are closed by mutual RATIFY, without agreement: {shown(apart)}."
     yield f"- All agree, although a channel was closed by REJECT: {shown(alike)}."
@@ -231,7 +235,7 @@ def faults(every_answer: list[PanelAnswers], free: PanelAnswers) -> Iterator[str
     yield from prevented(every_answer)
     yield "## Consensus needs fresh RATIFYs"
     yield ""
-    unstable = [of_rule.unstable for of_rule in every_answer if of_rule.unstable]
+    unstable = [explored.unstable for explored in every_answer if explored.unstable]
     one_explanation = PanelModel(pxp.Panel(pxp.Pxp(k=1), "free"), values=(2, 1))
     plain = answers(one_explanation, MOST).unstable_unless_fresh
     yield (
@@ -256,13 +260,13 @@ def prevented(every_answer: list[PanelAnswers]) -> Iterator[str]:
     yield ""
     yield "| schedule | rule | stale RATIFY | mutual RATIFY, apart | alike, though rejected |"
     yield "|---|---|---|---|---|"
-    for of_rule in every_answer:
-        if of_rule.model.reduced:
+    for explored in every_answer:
+        if explored.model.reduced:
             continue
-        none = "prevented" if of_rule.is_whole else "not found"
-        runs = of_rule.stale, of_rule.closed_apart, of_rule.rejected_alike
+        none = "prevented" if explored.is_whole else "not found"
+        runs = explored.stale, explored.closed_apart, explored.rejected_alike
         cells = [none if run is None else f"in {len(run)}" for run in runs]
-        schedule, rule = next(iter(list(table([of_rule]))[2:])).split(" | ")[:2]
+        schedule, rule = next(iter(list(table([explored]))[2:])).split(" | ")[:2]
         yield f"{schedule} | {rule} | {' | '.join(cells)} |"
     yield ""
 

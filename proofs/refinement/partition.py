@@ -84,9 +84,9 @@ class Partition:
 
     def after(self, classes: Array) -> Array:
         """The class here of each of `classes`, which are states of this graph."""
-        classes_here = self.graph.runner.new("i", len(classes))
-        self.graph.runner.run(look_up, classes, self.class_of, classes_here)
-        return classes_here
+        targets = self.graph.runner.new("i", len(classes))
+        self.graph.runner.run(look_up, classes, self.class_of, targets)
+        return targets
 
     def quotient(self) -> Labelled:
         """The graph of the classes; edges with one label to one class are one."""

@@ -247,8 +247,8 @@ def monitored(monitors: Monitors, board: SqlBlackboard, run: str) -> MonitoredRu
         except PXPError as error:
             problems[record.session] = error
             continue
-        for results_of, result in zip(heard.values(), watch.results(), strict=True):
-            results_of.append(result)
+        for history, result in zip(heard.values(), watch.results(), strict=True):
+            history.append(result)
     unfit = [error for error in problems.values() if isinstance(error, UnfitFormula)]
     if unfit and len(unfit) == sessions:
         raise unfit[0]

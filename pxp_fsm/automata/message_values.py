@@ -167,12 +167,12 @@ class _Shape:
 
 def _read(tables: Sequence[Automaton]) -> dict[str, dict[str, list[MessageField]]]:
     """By tag and path, what rules read: a table may read as a number what is an id for another."""
-    fields_read = dict[str, dict[str, list[MessageField]]]()
+    by_tag = dict[str, dict[str, list[MessageField]]]()
     for table in tables:
         for row in table.transitions:
             for field in table.rules.reads(row):
-                fields_read.setdefault(row.label, {}).setdefault(field.path, []).append(field)
-    return fields_read
+                by_tag.setdefault(row.label, {}).setdefault(field.path, []).append(field)
+    return by_tag
 
 
 def _split(tag: str, values: Mapping[str, str]) -> SplitTag:

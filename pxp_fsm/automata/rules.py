@@ -456,9 +456,9 @@ def fields_of(label: str, schema: object) -> Iterator[MessageField]:
         return  # whether it is a schema at all is checked with the payloads
     for name in required:
         if isinstance(name, str) and name in properties and name_problem(name) is None:
-            schema_of = properties[name]
-            if isinstance(schema_of, Mapping) and schema_of.get("type") == "integer":
-                least = schema_of.get("minimum")
+            declared = properties[name]
+            if isinstance(declared, Mapping) and declared.get("type") == "integer":
+                least = declared.get("minimum")
                 least = least if type(least) is int else None
                 yield MessageField(f"{MESSAGE}.{name}", name, INT, least)
             else:

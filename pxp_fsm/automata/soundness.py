@@ -129,8 +129,8 @@ def _spelling(raw: Mapping[str, Any]) -> Iterator[Fault]:
     given += [(("guards", guard), guard) for guard in raw.get("guards", ())]
     for index, row in enumerate(raw["rows"]):
         for key in ("send", "receive", "event", "partner"):
-            names_there = row.get(key, ())
-            names = [names_there] if isinstance(names_there, str) else names_there
+            written = row.get(key, ())
+            names = [written] if isinstance(written, str) else written
             given += [(("rows", index, key), name) for name in names]
     for place, name in given:
         problem = "" if name.isascii() else name_problem(name)

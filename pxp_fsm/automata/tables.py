@@ -272,7 +272,7 @@ def build_automaton(
             deciding.setdefault(state, {}).update(dict.fromkeys(_names_in(row, "guard")))
         for state in _names_in(row, "to"):
             deciding.setdefault(state, {})
-    used = dict.fromkeys(guard for guards_there in deciding.values() for guard in guards_there)
+    used = dict.fromkeys(guard for own in deciding.values() for guard in own)
     raw: dict[str, Any] = {
         "format": 1,
         "name": name,
@@ -280,9 +280,8 @@ def build_automaton(
         "initial": next(iter(deciding), "") if initial is None else initial,
         **({"final": ends} if (ends := list(final)) else {}),
         "states": [
-            {"name": state, "about": states.get(state, "")}
-            | ({"guards": [*guards_there]} if guards_there else {})
-            for state, guards_there in deciding.items()
+            {"name": state, "about": states.get(state, "")} | ({"guards": [*own]} if own else {})
+            for state, own in deciding.items()
         ],
         "rows": given,
         "guards": dict.fromkeys(used, "") | dict(guards),

@@ -33,14 +33,12 @@ def report(request: options.ReportOptions) -> None:
             room=room_of(request.paper, request.size) or PAPERS["article"],
         )
         others = left_out(board, request.runs)
-        note_given_out(
-            board, [written_report.name for written_report in reports], "report", request.output
-        )
+        note_given_out(board, [report.name for report in reports], "report", request.output)
     for why in others:
         click.echo(printable(f"Left out: {why}"), err=True)
-    for written_report in reports:
-        for line in written_report.missing:
-            click.echo(printable(f"{written_report.name}: {line}"), err=True)
+    for report in reports:
+        for line in report.missing:
+            click.echo(printable(f"{report.name}: {line}"), err=True)
     for path in written:
         click.echo(printable(f"Written: {path}"))
 

@@ -175,22 +175,18 @@ def _save_plan(request: options.RunTask, path: Path) -> None:
 def experiment(request: options.RunExperiment) -> int:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     _where(request)
-    opened_experiment = files.load(request.file, with_assignments({}, request.assignments))
-    _see_the_person(opened_experiment.plan)
+    loaded = files.load(request.file, with_assignments({}, request.assignments))
+    _see_the_person(loaded.plan)
     members.models(
-        opened_experiment.plan,
-        opened_experiment.task,
-        opened_experiment.data,
+        loaded.plan,
+        loaded.task,
+        loaded.data,
         request.models.settings,
     )
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        opened = files.open_run(opened_experiment, board, request.models.settings)
-        click.echo(
-            printable(
-                f"Experiment {opened_experiment.title}, fingerprint {opened_experiment.fingerprint}"
-            )
-        )
+        opened = files.open_run(loaded, board, request.models.settings)
+        click.echo(printable(f"Experiment {loaded.title}, fingerprint {loaded.fingerprint}"))
         yield "", opened
 
     return _carry_all(request, begun, TaskScreen(request, Monitors(())), new=True)
@@ -306,13 +302,11 @@ def _task(request: options.RunTask, source: RunOrigin) -> tuple[Begun, TaskScree
         _refuse_with_resume(request)
 
         def resumed(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-            resumed_run = runs.resume(resume, board, request.models.settings)
-            if resumed_run.opening.plan.task != task:
-                raise UsageError(
-                    f"run {resume} is about {resumed_run.opening.plan.task}, not {task}"
-                )
-            _see_the_person(resumed_run.opening.plan)
-            yield "", resumed_run
+            run = runs.resume(resume, board, request.models.settings)
+            if run.opening.plan.task != task:
+                raise UsageError(f"run {resume} is about {run.opening.plan.task}, not {task}")
+            _see_the_person(run.opening.plan)
+            yield "", run
 
         return resumed, TaskScreen(request, monitors)
     if source.origin is not None:

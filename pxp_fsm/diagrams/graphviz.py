@@ -218,9 +218,9 @@ def place(diagram: StateDiagram, layout: Layout = WHOLE) -> Placement:
         note = f"{there:,} arrows: too many for their texts"
         note += f", and {there - MOST_ARROWS:,} are not drawn" if there > MOST_ARROWS else ""
     bare = StateDiagram("", "", diagram.nodes, shown)
-    layout_read: dict[str, Any] = json.loads(graphviz(to_dot(bare, layout=layout), "json0"))
+    laid_out: dict[str, Any] = json.loads(graphviz(to_dot(bare, layout=layout), "json0"))
     objects = {
-        placed_object["_gvid"]: placed_object for placed_object in layout_read.get("objects", ())
+        placed_object["_gvid"]: placed_object for placed_object in laid_out.get("objects", ())
     }
     placed = {placed_object["name"]: placed_object for placed_object in objects.values()}
     names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
@@ -245,7 +245,7 @@ def place(diagram: StateDiagram, layout: Layout = WHOLE) -> Placement:
             )
         )
     arrows, corners = [], list[tuple[float, float]]()
-    for placed_object in layout_read.get("edges", ()):
+    for placed_object in laid_out.get("edges", ()):
         source = names.get(objects[placed_object["tail"]]["name"], "")
         target = names[objects[placed_object["head"]]["name"]]
         places = [point(place.removeprefix("e,")) for place in placed_object["pos"].split()]

@@ -246,15 +246,19 @@ def order_effect(outcomes: Outcomes, row: str, seed: int = 0) -> OrderEffect | N
     """The effect of order on a class; None where fewer than two repetitions can be compared."""
     if len({repetition for repetition, _ in outcomes.classes}) < 2:
         return None
-    of_class = outcomes.of(row)
+    outcome_of = outcomes.of(row)
     middle = (max(outcomes.positions.values()) + 1) / 2
     halves = [
-        [value for where, value in of_class.items() if (outcomes.positions[where] > middle) is late]
+        [
+            value
+            for where, value in outcome_of.items()
+            if (outcomes.positions[where] > middle) is late
+        ]
         for late in (False, True)
     ]
     early, late = (sum(half) / len(half) if half else 0.0 for half in halves)
     by_instance: dict[str, list[tuple[float, bool]]] = defaultdict(list)
-    for where, value in of_class.items():
+    for where, value in outcome_of.items():
         by_instance[where[1]].append((float(outcomes.positions[where]), value))
     centred = {key: _centred(rows) for key, rows in by_instance.items()}
     spread = sum(position**2 for rows in centred.values() for position, _ in rows)

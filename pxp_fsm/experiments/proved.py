@@ -112,10 +112,10 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
     for stated in asked:
         with _located(file, stated):
             known += _demanded(system, stated)
-    proved_here = Proved(system.fingerprint, tuple(known), time.perf_counter() - started)
-    document = {"version": __version__, **asdict(proved_here), "stored": ""}
+    verdicts = Proved(system.fingerprint, tuple(known), time.perf_counter() - started)
+    document = {"version": __version__, **asdict(verdicts), "stored": ""}
     write_atomically(stored, json.dumps(document, indent=1) + "\n")
-    return proved_here
+    return verdicts
 
 
 def _expected(file: SystemFile, known: Iterable[Known]) -> Iterator[Known]:

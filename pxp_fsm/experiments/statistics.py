@@ -117,7 +117,7 @@ def statistics_of(blackboard: SqlBlackboard, *runs: str) -> Statistics:
         number: tuple(map(sum, zip(*rows, strict=True))) for number, rows in by_repetition.items()
     }
     repetitions = (
-        Repetition(number, sum_of[0], sum_of[1:]) for number, sum_of in sorted(sums.items())
+        Repetition(number, total[0], total[1:]) for number, total in sorted(sums.items())
     )
     return Statistics(tuple(repetitions), endings, tags)
 

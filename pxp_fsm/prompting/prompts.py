@@ -209,9 +209,7 @@ def _headings(value: object, here: str) -> tuple[str, ...]:
     """The headings of a plain reply: none, or one word for each of its two parts."""
     values = value if isinstance(value, list) else [value]
     words = tuple(
-        value_of
-        for value_of in values
-        if isinstance(value_of, str) and _HEADING.fullmatch(value_of)
+        heading for heading in values if isinstance(heading, str) and _HEADING.fullmatch(heading)
     )
     if words and len({word.casefold() for word in words}) == 2 == len(values):
         return words

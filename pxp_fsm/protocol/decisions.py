@@ -67,7 +67,7 @@ def check_bound(value: object, meaning: str) -> None:
     nobody knows what others do.
     """
     if type(value) is not int:
-        value_shown = f"{quoted(value)} ({type(value).__name__})"
-        raise UsageError(f"{meaning} at least 1, a whole number (an int); it was {value_shown}")
+        refused = f"{quoted(value)} ({type(value).__name__})"
+        raise UsageError(f"{meaning} at least 1, a whole number (an int); it was {refused}")
     if value < 1:
         raise UsageError(f"{meaning} at least 1; it was {value}")

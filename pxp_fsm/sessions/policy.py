@@ -633,8 +633,8 @@ def _check_payload(course: Course, name: str, decision: Decision | None) -> None
     """A fault of the member where what it wants to send fits no table that knows the tag."""
     problem = None if decision is None else course.unfit(name, decision)
     if problem is not None:
-        problem_shown = f"{name}: {problem}"
-        raise OracleFailed(Outcome.BROKEN, problem_shown, WrongType(problem_shown))
+        reason = f"{name}: {problem}"
+        raise OracleFailed(Outcome.BROKEN, reason, WrongType(reason))
 
 
 def _ready(live: LiveSystem, wants: Mapping[str, Decision | None], raised: Set[str]) -> list[Ready]:

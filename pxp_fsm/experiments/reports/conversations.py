@@ -183,9 +183,9 @@ def _comments(number: int, calls: Sequence[RecordedCall]) -> Iterator[str]:
     Of a conversation that goes on the turn that is new is given, with the system text where it
     begins; questions on validation instances are counted.
     """
-    asked_here = [call for call in calls if call.message == number]
-    weighed = sum(call.purpose == "validation" for call in asked_here)
-    for call in asked_here:
+    own = [call for call in calls if call.message == number]
+    weighed = sum(call.purpose == "validation" for call in own)
+    for call in own:
         if call.prompt is None or call.purpose == "validation":
             continue
         first = call is next(candidate for candidate in calls if candidate.purpose == call.purpose)

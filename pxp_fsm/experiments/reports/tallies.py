@@ -249,11 +249,11 @@ def rows(rules: Rules, tally: RunTally) -> tuple[Rule, ...]:
 
 
 def _row(tally: RunTally, situation: TagSituation, condition: str) -> Rule:
-    pair_category = situation.category
-    prediction, explanation = ("", "") if pair_category is None else MEANING[pair_category]
+    category = situation.category
+    prediction, explanation = ("", "") if category is None else MEANING[category]
     counts = (tally.situations[situation, role] for role in (True, False))
     return Rule(
-        "" if pair_category is None else pair_category.value,
+        "" if category is None else category.value,
         prediction,
         explanation,
         condition,
@@ -269,23 +269,23 @@ def _other(situation: TagSituation) -> str:
 def _named(rules: Rules) -> Iterator[tuple[TagSituation, str]]:
     rows = rules.automaton.transitions
     tags = {row.guard: row.label for row in rows if row.guard is not None}
-    for pair_category in Category:
-        for late in (False, True) if _depends_on_k(rules, pair_category) else (False,):
+    for answered_category in Category:
+        for late in (False, True) if _depends_on_k(rules, answered_category) else (False,):
             number = (rules.k or 0) + late
             for revises in (True, False):
-                guard = rules.guard(pair_category, revises, number)
-                asked = revises if rules.depends_on_revision(pair_category, number) else None
-                words = _condition(rules, late, asked, pair_category)
-                yield TagSituation(pair_category, late, tags[guard.value]), words
+                guard = rules.guard(answered_category, revises, number)
+                asked = revises if rules.depends_on_revision(answered_category, number) else None
+                words = _condition(rules, late, asked, answered_category)
+                yield TagSituation(answered_category, late, tags[guard.value]), words
 
 
-def _depends_on_k(rules: Rules, pair_category: Category) -> bool:
-    return isinstance(rules, Interact) and pair_category is Category.D
+def _depends_on_k(rules: Rules, category: Category) -> bool:
+    return isinstance(rules, Interact) and category is Category.D
 
 
-def _condition(rules: Rules, late: bool, revises: bool | None, pair_category: Category) -> str:
+def _condition(rules: Rules, late: bool, revises: bool | None, category: Category) -> str:
     parts = []
-    if _depends_on_k(rules, pair_category):
+    if _depends_on_k(rules, category):
         parts.append(f"message after {rules.k}" if late else f"message up to {rules.k}")
     if revises is not None and isinstance(rules, Interact):
         parts.append("answer changed" if revises else "answer unchanged")

@@ -31,18 +31,18 @@ def read_materials(path: Path) -> frozenset[str]:
     What follows a SMILES on its line is its name; lines that begin with "#" are remarks. Raises
     `FileError`, which names each faulty line.
     """
-    materials_read: set[str] = set()
+    materials: set[str] = set()
     faults = []
     for line, written in _listed(path):
         try:
-            materials_read.update(canonical_smiles(written).split("."))
+            materials.update(canonical_smiles(written).split("."))
         except InvalidSmiles as error:
             faults.append(str(DataError.at(path, line, str(error))))
-    if not materials_read and not faults:
+    if not materials and not faults:
         faults.append(f"{path}: it lists no molecule")
     if faults:
         raise FileError(faults)
-    return frozenset(materials_read)
+    return frozenset(materials)
 
 
 def _listed(path: Path) -> Iterator[tuple[int, str]]:
@@ -111,10 +111,10 @@ def with_pathways(data: DataSet, materials: Path, part: str | None) -> DataSet:
 def refuse_pathways(data: DataSet) -> None:
     """Raise `UsageError` where a prediction is a pathway, and no list of materials is named."""
     rows = (*data.sessions, *data.validation, *data.test, *data.examples)
-    of_pathway = next((row for row in rows if ARROW in row.answer.prediction), None)
-    if of_pathway is not None:
+    pathway_row = next((row for row in rows if ARROW in row.answer.prediction), None)
+    if pathway_row is not None:
         raise UsageError(
-            f"the prediction of {of_pathway.instance.key} is a pathway; name the list of what can "
+            f"the prediction of {pathway_row.instance.key} is a pathway; name the list of what can "
             f"be bought",
             "materials",
         )

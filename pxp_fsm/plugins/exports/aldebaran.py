@@ -90,7 +90,7 @@ def from_aldebaran(text: str, filename: str = "graph.aut") -> Automaton:
         **({"final": [f"S{number}" for number in ends]} if ends else {}),
         "states": [_state(f"S{number}", decided) for number in states],
         "rows": rows,
-        "guards": {guard: "" for guards_there in decided.values() for guard in guards_there},
+        "guards": {guard: "" for own in decided.values() for guard in own},
     }
     return table_of(raw, places, filename)
 

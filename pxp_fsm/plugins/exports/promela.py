@@ -201,7 +201,7 @@ def _label(state: _State) -> str:
 def _steps(
     tableau: Tableau, atom: Callable[[Atom], str]
 ) -> Callable[[_State], Iterator[tuple[str, _State]]]:
-    names = [atom(atom_there) for atom_there in tableau.atoms if isinstance(atom_there, Atom)]
+    names = [atom(proposition) for proposition in tableau.atoms if isinstance(proposition, Atom)]
     worlds = {
         known: " && ".join(
             name if true else f"!{name}" for name, true in zip(names, known, strict=True)

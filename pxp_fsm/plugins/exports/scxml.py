@@ -250,7 +250,7 @@ class _Reading:
 
     def _document(self, root: _Element) -> dict[str, Any]:
         self.places[()] = (root.line, root.column)
-        states, rows_read, final = list[dict[str, Any]](), list[_Row](), list[str]()
+        states, parsed, final = list[dict[str, Any]](), list[_Row](), list[str]()
         guards = dict[str, str]()
         for child in root.children:
             local = self._known(child, "state", "final", "guard")
@@ -258,13 +258,13 @@ class _Reading:
                 guards[child.attributes.get("name", "")] = _prose_of(child, "about")
             elif local:
                 self.places["states", len(states)] = (child.line, child.column)
-                states.append(self._state(child, rows_read))
+                states.append(self._state(child, parsed))
                 if local == "final" or _ours(child, "final") == "true":
                     final.append(states[-1]["name"])
-        _declare_guards(states, rows_read, guards)
-        rows_read = _ordered(rows_read)
-        written = rows([row.transition for row in rows_read])
-        self.places |= {("rows", n): rows_read[at].start for n, (at, _) in enumerate(written)}
+        _declare_guards(states, parsed, guards)
+        parsed = _ordered(parsed)
+        written = rows([row.transition for row in parsed])
+        self.places |= {("rows", n): parsed[at].start for n, (at, _) in enumerate(written)}
         shown = {key: _prose_of(root, key) for key in ("source", "note", "peer")}
         stem = re.split(r"[/\\]", self.filename)[-1].partition(".")[0]
         name, first = root.attributes.get("name", stem), states[0]["name"] if states else ""
@@ -282,7 +282,7 @@ class _Reading:
             **({"guards": guards} if guards else {}),
         }
 
-    def _state(self, element: _Element, rows_read: list[_Row]) -> dict[str, Any]:
+    def _state(self, element: _Element, parsed: list[_Row]) -> dict[str, Any]:
         name = self._state_name(element)
         if "initial" in element.attributes:
             self._fault(
@@ -290,7 +290,7 @@ class _Reading:
             )
         for child in element.children:
             if self._known(child, "transition"):
-                rows_read += self._rows(name, child, len(rows_read) + 1)
+                parsed += self._rows(name, child, len(parsed) + 1)
         listed, about = _ours(element, "guards").split(), _prose_of(element, "about")
         return {
             "name": name,
@@ -404,21 +404,21 @@ def _sections(rules: str) -> dict[str, Any]:
     return {key: sections[key] for key in RULES if key in sections}
 
 
-def _ordered(rows_read: list[_Row]) -> list[_Row]:
+def _ordered(parsed: list[_Row]) -> list[_Row]:
     """As the table had them, if that is known."""
-    if all(row.place is not None for row in rows_read):
-        return sorted(rows_read, key=lambda row: row.place or 0)
-    if all(row.number is not None for row in rows_read):
-        return sorted(rows_read, key=lambda row: row.number or 0)
-    return rows_read
+    if all(row.place is not None for row in parsed):
+        return sorted(parsed, key=lambda row: row.place or 0)
+    if all(row.number is not None for row in parsed):
+        return sorted(parsed, key=lambda row: row.number or 0)
+    return parsed
 
 
 def _declare_guards(
-    states: list[dict[str, Any]], rows_read: list[_Row], guards: dict[str, str]
+    states: list[dict[str, Any]], parsed: list[_Row], guards: dict[str, str]
 ) -> None:
     """What a cond names is a guard; of one state's guards exactly one is true, as in tables."""
     for state in states:
-        steps = [row.transition for row in rows_read if row.transition.source == state["name"]]
+        steps = [row.transition for row in parsed if row.transition.source == state["name"]]
         used = [step.guard for step in steps if step.guard is not None]
         if used:
             state.setdefault("guards", list(dict.fromkeys(used)))

@@ -690,8 +690,8 @@ class _Reader:
         )
         table = PolicyTable(name=entry.name, per=entry.per, rows=written)
         raw = {"name": entry.name, "title": entry.formula, "rows": rows}
-        table_read = self._table(("formulas", place), table, raw)
-        return None if table_read is None else replace(table_read, formula=entry)
+        monitor = self._table(("formulas", place), table, raw)
+        return None if monitor is None else replace(monitor, formula=entry)
 
     def _table(self, at: Place, entry: PolicyTable, given: Mapping[str, Any]) -> EventTable | None:
         raw = dict(given)

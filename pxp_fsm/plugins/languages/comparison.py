@@ -145,30 +145,28 @@ def by_relations(
     return tuple(counted(chosen(text, reading, within, without).language) for reading in readings)
 
 
-def count_lines(counts_found: Sequence[Count]) -> Iterator[str]:
+def count_lines(counted: Sequence[Count]) -> Iterator[str]:
     """Counts for a terminal, a column a language."""
     rows = [
-        ("sequences", [_shown(count.total) for count in counts_found]),
-        ("states", [f"{count.states:,}" for count in counts_found]),
+        ("sequences", [_shown(count.total) for count in counted]),
+        ("states", [f"{count.states:,}" for count in counted]),
     ]
     for place, name in enumerate(CLASSES):
-        rows.append((name, [_shown(count.classes[place][1]) for count in counts_found]))
-    longest = max(len(count.lengths) for count in counts_found)
+        rows.append((name, [_shown(count.classes[place][1]) for count in counted]))
+    longest = max(len(count.lengths) for count in counted)
     for length in range(1, longest):
-        counts = [
-            count.lengths[length] if length < len(count.lengths) else 0 for count in counts_found
-        ]
+        counts = [count.lengths[length] if length < len(count.lengths) else 0 for count in counted]
         if longest <= LENGTHS + 1 and any(counts):
             rows.append(
                 (f"of {length} message{'s'[: length > 1]}", [f"{count:,}" for count in counts])
             )
-    numbered = [f"({number})" for number in range(1, len(counts_found) + 1)]
-    for number, count in zip(numbered, counts_found, strict=True):
-        yield count.title if len(counts_found) == 1 else f"{number} {count.title}"
-    if len(counts_found) > 1:
+    numbered = [f"({number})" for number in range(1, len(counted) + 1)]
+    for number, count in zip(numbered, counted, strict=True):
+        yield count.title if len(counted) == 1 else f"{number} {count.title}"
+    if len(counted) > 1:
         rows.insert(0, ("", numbered))
     first = max(len(name) for name, _ in rows)
-    widths = [max(len(cells[column]) for _, cells in rows) for column in range(len(counts_found))]
+    widths = [max(len(cells[column]) for _, cells in rows) for column in range(len(counted))]
     for name, cells in rows:
         padded = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
         yield f"{name:<{first}}  {'  '.join(padded)}"

@@ -102,12 +102,12 @@ def _close(row: Row, state: int, unity: Any, bound: Conclusion) -> None:
         row[target] = row[target] / leaving
 
 
-def _insert(row: Row, state: int, leads_to: Row, into: dict[int, set[int]], place: int) -> None:
+def _insert(row: Row, state: int, leaving: Row, into: dict[int, set[int]], place: int) -> None:
     """Put what comes of `state` in its place in another row."""
     weight = row.pop(state, None)
     if weight is None:
         return
-    for target, share in leads_to.items():
+    for target, share in leaving.items():
         row[target] = row[target] + weight * share if target in row else weight * share
         if isinstance(target, int):
             into[target].add(place)

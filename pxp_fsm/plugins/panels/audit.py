@@ -147,14 +147,14 @@ _BY_RULES = (*(Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM), End
 
 def _conversations(events: tuple[Event, ...]) -> list[list[Event]]:
     """What was said in each channel, from INIT on; one that was opened again has several."""
-    talks_of: dict[Channel, list[list[Event]]] = {}
+    by_channel: dict[Channel, list[list[Event]]] = {}
     for event in events:
         message: Message = event.carried
-        talks = talks_of.setdefault(frozenset((message.sender, message.receiver)), [])
+        talks = by_channel.setdefault(frozenset((message.sender, message.receiver)), [])
         if message.tag == Tag.INIT:
             talks.append([])
         talks[-1].append(event)
-    return [talk for talks in talks_of.values() for talk in talks]
+    return [talk for talks in by_channel.values() for talk in talks]
 
 
 def _audited(event: Event) -> AuditedMessage:

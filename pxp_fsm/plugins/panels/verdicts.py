@@ -134,7 +134,7 @@ def persuasions(events: Sequence[Event]) -> tuple[Persuasion, ...]:
     ... ])
     (Persuasion(number=3, agent='b', by='a'),)
     """
-    judged, persuasions_so_far = KnownAnswers(), list[Persuasion]()
+    judged, persuasions = KnownAnswers(), list[Persuasion]()
     judged.note(events)
     current: dict[str, str] = {}
     told: dict[str, dict[str, str]] = {}
@@ -143,14 +143,14 @@ def persuasions(events: Sequence[Event]) -> tuple[Persuasion, ...]:
         name, new = message.sender, message.answer.prediction
         old = current.get(name, new)
         if new != old:
-            persuasions_so_far += [
+            persuasions += [
                 Persuasion(message.number, name, other)
                 for other, prediction in told.get(name, {}).items()
                 if judged.matches(prediction, new) and not judged.matches(prediction, old)
             ]
         current[name] = new
         told.setdefault(message.receiver, {})[name] = new
-    return tuple(persuasions_so_far)
+    return tuple(persuasions)
 
 
 def first_correct(

@@ -202,7 +202,7 @@ def faults_of_roles(filename: str, views: Sequence[LocalView], at: Position) -> 
 
 def payloads_of(flow: ProtocolGraph, types: Mapping[str, str], tags: TagNames) -> dict[str, Any]:
     """The JSON Schema of what each tag carries, where all its messages carry the same."""
-    schemas_of: dict[str, list[Any]] = {}
+    by_tag: dict[str, list[Any]] = {}
     for message in flow.messages():
         carried = [_SCHEMAS.get(types.get(name, name), {}) for name in message.signature.payload]
         if len(carried) > 1:
@@ -211,13 +211,13 @@ def payloads_of(flow: ProtocolGraph, types: Mapping[str, str], tags: TagNames) -
                 "prefixItems": carried,
                 "minItems": len(carried),
                 "maxItems": len(carried),
-                "examples": [[schema_of.get("examples", [None])[0] for schema_of in carried]],
+                "examples": [[item.get("examples", [None])[0] for item in carried]],
             }
         else:
             schema = carried[0] if carried else {}
-        schemas_of.setdefault(tags.of(message.signature.operator), []).append(schema)
+        by_tag.setdefault(tags.of(message.signature.operator), []).append(schema)
     return {
         tag: schemas[0]
-        for tag, schemas in schemas_of.items()
+        for tag, schemas in by_tag.items()
         if schemas[0] and all(schema == schemas[0] for schema in schemas)
     }

@@ -96,7 +96,7 @@ def _columns(table: Path) -> tuple[Mapping[str, str], Mapping[str, str]]:
             f"column {quoted(unknown[0])} is unknown; the columns are {', '.join(known)}: rename "
             f"it, or remove it",
         )
-    columns_found = {}
+    chosen = {}
     for name, columns in _COLUMNS.items():
         there = [column for column in columns if column in written]
         if len(there) > 1:
@@ -109,8 +109,8 @@ def _columns(table: Path) -> tuple[Mapping[str, str], Mapping[str, str]]:
                 1,
                 f"column {' or '.join(columns)} is missing; there are {', '.join(headings)}",
             )
-        columns_found[name] = there[0] if there else columns[0]
-    return columns_found, {column: written.get(column, column) for column in columns_found.values()}
+        chosen[name] = there[0] if there else columns[0]
+    return chosen, {column: written.get(column, column) for column in chosen.values()}
 
 
 def _plain_text(text: str, _folder: Path) -> str:

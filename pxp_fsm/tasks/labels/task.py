@@ -141,11 +141,7 @@ def problem_of(data: DataSet) -> Problem:
 def one_label(data: DataSet, label: str) -> DataSet:
     """The data with yes or no for `label` as predictions; `UsageError` where they have it not."""
     asked = next(
-        (
-            label_there
-            for label_there in data.labels
-            if label_there.casefold() == label.strip().casefold()
-        ),
+        (known for known in data.labels if known.casefold() == label.strip().casefold()),
         None,
     )
     if asked is None:

@@ -77,15 +77,15 @@ class Environments:
             for codes_of_round in self.rounds[1:]
         ]
         packed = np.empty((molecules, SIZE // 8), np.uint8)
-        is_set = np.empty((_AT_ONCE, SIZE), bool)
+        bitmap = np.empty((_AT_ONCE, SIZE), bool)
         batches = range(0, molecules, _AT_ONCE)
         edges = np.searchsorted(self.molecule, [*batches, molecules]).tolist()
         for batch, edge in zip(batches, pairwise(edges), strict=True):
-            is_set.fill(False)
+            bitmap.fill(False)
             for place in places:
-                is_set.reshape(-1)[place[slice(*edge)]] = True
+                bitmap.reshape(-1)[place[slice(*edge)]] = True
             part = packed[batch : batch + _AT_ONCE]
-            part[:] = np.packbits(is_set[: len(part)], axis=1)
+            part[:] = np.packbits(bitmap[: len(part)], axis=1)
         return np.ascontiguousarray(packed.view(np.uint64).T)
 
 

@@ -182,14 +182,14 @@ class Estimated:
         def beta(share: Share) -> Any:
             return generator.beta(share.of + 0.5, share.total - share.of + 0.5, draws)
 
-        draws_of = {"revise": beta(self.shares["revise"])}
+        drawn = {"revise": beta(self.shares["revise"])}
         if self.known:
             counts = [self.shares[category.value].of + 0.5 for category in Category]
             shares = generator.dirichlet(counts, draws).T
-            return draws_of | {c.value: row for c, row in zip(Category, shares, strict=True)}
+            return drawn | {c.value: row for c, row in zip(Category, shares, strict=True)}
         ratified, late = beta(self.shares["A"]), beta(self.shares["D"])
         rest = 1 - ratified
-        return draws_of | {"A": ratified, "B": rest * (1 - late), "C": 0 * rest, "D": rest * late}
+        return drawn | {"A": ratified, "B": rest * (1 - late), "C": 0 * rest, "D": rest * late}
 
 
 def estimated(counts: Counts, agent: int, received: str = "") -> Estimated:

@@ -45,11 +45,11 @@ def player(texts: Sequence[str], role: str) -> Player:
             )
         if (tag in after) if colon else (usual is not None):
             raise UsageError(f"the behaviour{f' after {tag}' if tag else ''} is given twice", role)
-        behaviour_read = _behaviour(parameters, role)
+        behaviour = _behaviour(parameters, role)
         if colon:
-            after[tag] = behaviour_read
+            after[tag] = behaviour
         else:
-            usual = behaviour_read
+            usual = behaviour
     if usual is None:
         raise UsageError(
             f"the behaviour of the {role} is missing; write it as in A=2/5,B=1/5,D=2/5,revise=1/2",
