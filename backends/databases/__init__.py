@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from backends.databases.calls import RecordedCall as RecordedCall
     from backends.databases.calls import SessionUsage as SessionUsage
     from backends.databases.calls import calls_of_session as calls_of_session
+    from backends.databases.calls import calls_of_sessions as calls_of_sessions
     from backends.databases.calls import usage_of_sessions as usage_of_sessions
     from backends.databases.records import FAULTS as FAULTS
     from backends.databases.records import Cost as Cost
@@ -27,7 +28,7 @@ __getattr__, __dir__ = attach(
     {
         "backends.databases.blackboard": "Proxy SqlBlackboard",
         "backends.databases.calls": "CallsOf RecordedCall SessionUsage calls_of_session "
-        "usage_of_sessions",
+        "calls_of_sessions usage_of_sessions",
         "backends.databases.records": "FAULTS Cost Origin RunRecord RunSummary SessionLine "
         "SessionRecord StoredSession origin_of",
     },

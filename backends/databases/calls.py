@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
+from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, case, func, select
 
 from backends.databases import chain, rows, schema
 from backends.databases.blackboard import SqlBlackboard
@@ -130,13 +133,15 @@ calls, events, prompts, sessions, texts = (
     schema.texts,
 )
 failures = texts.alias("failures")
+_NAMES: BindParameter[str] = bindparam("names", expanding=True)
 _TIMES = (
-    select(events.c.number, events.c.created)
-    .where(events.c.session == bindparam("named"))
-    .order_by(events.c.number)
+    select(events.c.session, events.c.number, events.c.created)
+    .where(events.c.session.in_(_NAMES))
+    .order_by(events.c.session, events.c.number)
 )
 _CALLS = (
     select(
+        calls.c.session,
         calls.c.purpose,
         calls.c.model,
         case(
@@ -152,9 +157,8 @@ _CALLS = (
     .join(texts, texts.c.digest == calls.c.reply_digest, isouter=True)
     .join(failures, failures.c.digest == calls.c.failure_digest, isouter=True)
     .where(
-        calls.c.run
-        == select(sessions.c.run).where(sessions.c.session == bindparam("named")).scalar_subquery(),
-        calls.c.session == bindparam("named"),
+        calls.c.run.in_(select(sessions.c.run).where(sessions.c.session.in_(_NAMES))),
+        calls.c.session.in_(_NAMES),
     )
     .order_by(calls.c.number)
 )
@@ -212,7 +216,7 @@ def times_of_session(board: SqlBlackboard, session: str) -> dict[int, datetime]:
     """When each event of `session` was stored, by its number."""
 
     def read(connection: Connection) -> dict[int, datetime]:
-        times = connection.execute(_TIMES, {"named": session})
+        times = connection.execute(_TIMES, {"names": [session]})
         return {row.number: datetime.fromisoformat(row.created) for row in times}
 
     return board.read(read)
@@ -220,34 +224,46 @@ def times_of_session(board: SqlBlackboard, session: str) -> dict[int, datetime]:
 
 def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, ...]:
     """The calls that were made in `session`, in their order."""
+    return calls_of_sessions(board, [session])[session]
 
-    def read(connection: Connection) -> tuple[RecordedCall, ...]:
-        times = connection.execute(_TIMES, {"named": session}).all()
-        recorded, place, answered = [], 0, False
-        for row in connection.execute(_CALLS, {"named": session}):
-            # a call is stored before the message that it leads to; within a millisecond, the next
-            # message begins with another answer
-            while place < len(times) and (
-                row.created > times[place].created
-                or (row.created == times[place].created and answered and row.purpose == ANSWER)
-            ):
-                place, answered = place + 1, False
-            answered = answered or row.purpose == ANSWER
-            number = times[place].number if place < len(times) else None
-            recorded.append(
-                RecordedCall(
-                    number,
-                    row.purpose,
-                    row.model,
-                    None if row.prompt is None else _prompt(row.prompt),
-                    row.reply,
-                    row.failure,
-                    bool(row.cached),
-                )
-            )
-        return tuple(recorded)
+
+def calls_of_sessions(
+    board: SqlBlackboard, sessions: Sequence[str]
+) -> Mapping[str, tuple[RecordedCall, ...]]:
+    """The calls that were made in each of `sessions`, in their order, read together."""
+
+    def read(connection: Connection) -> Mapping[str, tuple[RecordedCall, ...]]:
+        made, stored = defaultdict[str, list[Any]](list), defaultdict[str, list[Any]](list)
+        for call in connection.execute(_CALLS, {"names": list(sessions)}):
+            made[call.session].append(call)
+        for event in connection.execute(_TIMES, {"names": list(made)}) if made else ():
+            stored[event.session].append(event)
+        return {name: tuple(_recorded(made[name], stored[name])) for name in sessions}
 
     return board.read(read)
+
+
+def _recorded(made: Sequence[Any], stored: Sequence[Any]) -> Iterator[RecordedCall]:
+    """The calls of a session, each with the number of the event that it led to."""
+    place, answered = 0, False
+    for row in made:
+        # a call is stored before the message that it leads to; within a millisecond, the next
+        # message begins with another answer
+        while place < len(stored) and (
+            row.created > stored[place].created
+            or (row.created == stored[place].created and answered and row.purpose == ANSWER)
+        ):
+            place, answered = place + 1, False
+        answered = answered or row.purpose == ANSWER
+        yield RecordedCall(
+            stored[place].number if place < len(stored) else None,
+            row.purpose,
+            row.model,
+            None if row.prompt is None else _prompt(row.prompt),
+            row.reply,
+            row.failure,
+            bool(row.cached),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard, disclosure, transfer
+from backends.databases import SqlBlackboard, transfer
 from pxp_fsm.analysis import exports
 from pxp_fsm.artifacts import file_name
 from pxp_fsm.automata.system_files import is_system_file
@@ -18,8 +18,9 @@ from pxp_fsm.cli import configuration
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.options.storage import ARCHIVE, OF_RUNS
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.cli.stored import note_given_out
 from pxp_fsm.documents import nearest_file
-from pxp_fsm.errors import BlackboardError, UsageError
+from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import archives
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.sheets import contents
@@ -105,14 +106,6 @@ def _format(output: Path | None, form: str | None, endings: Mapping[str, str]) -
 def _check_new(path: Path) -> None:
     if path.exists():
         raise UsageError(f"{path} already exists; give another name, or remove it", "output")
-
-
-def note_given_out(board: SqlBlackboard, runs: Sequence[str], kind: str, path: Path) -> None:
-    """Note that `path` was given out, for who erases later; say so where that cannot be noted."""
-    try:
-        disclosure.note_export(board, runs, kind, path)
-    except BlackboardError as error:
-        click.echo(printable(f"Not noted, so that pxp erase will not list it: {error}"), err=True)
 
 
 def import_(request: options.ImportOptions) -> None:

@@ -9,9 +9,9 @@ import click
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli import configuration
-from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
+from pxp_fsm.cli.stored import note_given_out
 from pxp_fsm.diagrams.style import PAPERS, room_of
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, files, outcomes, sheets

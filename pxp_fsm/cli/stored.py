@@ -1,10 +1,16 @@
-"""Whether a name is that of a stored run or of a stored session."""
+"""Stored runs and sessions: which of them a name means, and that they were given out."""
 
 from __future__ import annotations
 
-from backends.databases import Origin, SqlBlackboard
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from backends.databases import Origin, SqlBlackboard, disclosure
 from pxp_fsm.automata.tables import built_in_names
-from pxp_fsm.errors import NotThere, UsageError, did_you_mean, quoted
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.errors import BlackboardError, NotThere, UsageError, did_you_mean, quoted
 from pxp_fsm.experiments.plan_data import WITHOUT_PLAN
 from pxp_fsm.tasks.task import task_meanings
 
@@ -48,3 +54,11 @@ def is_session(board: SqlBlackboard, name: str) -> bool:
         return True
     sessions = board.listing(name, limit=2)
     return len(sessions) == 1 and sessions[0].session == name
+
+
+def note_given_out(board: SqlBlackboard, runs: Sequence[str], kind: str, path: Path) -> None:
+    """Note that `path` was given out, for who erases later; say so where that cannot be noted."""
+    try:
+        disclosure.note_export(board, runs, kind, path)
+    except BlackboardError as error:
+        click.echo(printable(f"Not noted, so that pxp erase will not list it: {error}"), err=True)

@@ -261,6 +261,8 @@ class Examination:
             return
         number, gate = cuts[0][0], gate_of(self.plan, self.data)
         machines = {cut: self.machine(number) for cut in cuts}
+        respondents = {cut: agent.respondent for cut, agent in machines.items()}
+        learners = {cut: own for cut, own in respondents.items() if isinstance(own, Learner)}
         earlier = {cut: list[Episode]() for cut in cuts}
         members = self._sit.agents(number)
         machine = members[MACHINE]
@@ -276,9 +278,8 @@ class Examination:
             # What it is carried on from matters to who is asked, and a replay asks nobody.
             session = Session(self.plan.rules(), members, instance=row.instance, name=name)
             for many, entry in enumerate(entries[: max(heard.values())], start=1):
-                listening = (machines[cut].respondent for cut in cuts if heard[cut] >= many)
                 audience.listening = [
-                    respondent for respondent in listening if isinstance(respondent, Learner)
+                    learner for cut, learner in learners.items() if heard[cut] >= many
                 ]
                 session.replay([entry])
                 for cut in cuts:

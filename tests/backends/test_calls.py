@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from sqlalchemy import inspect, text
 
-from backends.databases import CallsOf, SqlBlackboard, rows, transfer
+from backends.databases import CallsOf, SqlBlackboard, calls_of_sessions, rows, transfer
 from backends.databases.records import Cost
 from backends.databases.transfer import export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.prompting.model import (
     Call,
+    ChatRole,
+    ChatTurn,
     ModelRequest,
     Reply,
     Served,
@@ -68,6 +70,27 @@ def test_replies_are_found_again_by_what_was_asked(board: SqlBlackboard) -> None
         ),
         (("openai:x@http://localhost:1", fingerprint(JUDGE), 2), Reply("yes", Stop.LENGTH)),
     )
+
+
+def test_calls_are_read_for_several_sessions_together(empty: SqlBlackboard) -> None:
+    """Each with the message that it led to; a session without calls, or of no name, has none."""
+    names = [f"drug-1/1/{position}" for position in (1, 2, 3)]
+    empty.start_run(RUN)
+    for position, name in enumerate(names, start=1):
+        empty.start_session(record(name, position))
+    for name, purposes in zip(names, (("answer", "judge"), ("answer",), ()), strict=True):
+        for purpose in purposes:
+            turns = (ChatTurn(ChatRole.USER, f"{purpose} of {name}"),)
+            asked = ModelRequest("", turns, purpose=purpose, session=name)
+            CallsOf(empty, "drug-1").keep(Call(MODEL, asked, Reply("so", Stop.END), 2.0))
+        if len(purposes) != 1:
+            empty.append(*as_stored(message(1, session=name)))
+    first, second, third = names
+    found = calls_of_sessions(empty, [second, first, third, "nobody"])
+    assert list(found) == [second, first, third, "nobody"]
+    assert [(call.purpose, call.message) for call in found[first]] == [("answer", 1), ("judge", 1)]
+    assert [(call.purpose, call.message) for call in found[second]] == [("answer", None)]
+    assert found[third] == found["nobody"] == ()
 
 
 def test_a_call_of_no_run_or_session_is_refused(board: SqlBlackboard) -> None:

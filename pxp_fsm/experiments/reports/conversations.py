@@ -10,9 +10,7 @@ from backends.databases import (
     FAULTS,
     RecordedCall,
     SessionRecord,
-    SqlBlackboard,
     StoredSession,
-    calls_of_session,
 )
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.tables import builtin
@@ -78,14 +76,13 @@ class ReportedTalk:
 
 
 def conversation(
-    board: SqlBlackboard, stored: StoredSession, task: Task | None, gallery: Gallery
+    stored: StoredSession, task: Task | None, gallery: Gallery, calls: Sequence[RecordedCall]
 ) -> ReportedTalk:
-    """A session with its pictures, as far as `gallery` has room for them."""
+    """A session with its pictures, as far as `gallery` has room, and the `calls` made in it."""
     record = stored.record
     names = [agent for agent, _ in record.agents]
     messages = [entry.carried for entry in stored.events]
     ways, problem = _ways(stored, gallery)
-    calls = calls_of_session(board, record.session)
     first = dict[tuple[str, Answer], int]()
     for message in messages:
         first.setdefault((message.sender, message.answer), message.number)

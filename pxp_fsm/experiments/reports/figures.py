@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from math import ceil, floor, log10
 from types import MappingProxyType
 from xml.etree import ElementTree as Tree
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from pxp_fsm.diagrams.dot import FONT, WIDER
 from pxp_fsm.diagrams.graphviz import Canvas
@@ -117,7 +118,8 @@ def embedded(
         raise ValueError(f"not an SVG: {error}") from error
     width, height = _size(root)
     box = root.get("viewBox") or f"0 0 {width:g} {height:g}"
-    inner = Markup().join(_copied(child, prefix, colours) for child in _merged(root))
+    copied = "".join([_copied(child, prefix, colours) for child in _merged(root)])
+    inner = Markup(copied)  # noqa: S704 - its elements are ours, and what is in them is escaped
     if symbol:
         return Markup('<symbol id="{}" viewBox="{}">{}</symbol>').format(prefix, box, inner)
     shown = Markup(
@@ -174,21 +176,19 @@ def _size(root: Tree.Element) -> tuple[float, float]:
     return sizes[0], sizes[1]
 
 
-def _copied(element: Tree.Element, prefix: str, colours: Mapping[str, str]) -> Markup:
+def _copied(element: Tree.Element, prefix: str, colours: Mapping[str, str]) -> str:
+    """What is kept of an element, as markup: our elements and attributes, all else escaped."""
     name = str(element.tag).removeprefix(_SVG)
-    tail = escape(element.tail) if element.tail and element.tail.strip() else Markup()
-    if name not in _ELEMENTS:
-        inside = Markup().join(_copied(child, prefix, colours) for child in element)
-        return (inside if name == "a" else Markup()) + tail
+    tail = html.escape(element.tail) if element.tail and element.tail.strip() else ""
     if name == "title":  # the drawing is told as a whole; what a browser pops up would be foreign
         return tail
-    attributes = Markup().join(
-        Markup(' {}="{}"').format(key, value)
-        for key, value in _attributes(element, prefix, colours).items()
-    )
-    inside = escape(element.text) if element.text and element.text.strip() else Markup()
-    inside += Markup().join(_copied(child, prefix, colours) for child in element)
-    return Markup("<{}{}>{}</{}>").format(name, attributes, inside, name) + tail
+    inside = "".join([_copied(child, prefix, colours) for child in element])
+    if name not in _ELEMENTS:
+        return (inside if name == "a" else "") + tail
+    attributes = _attributes(element, prefix, colours).items()
+    look = "".join([f' {key}="{html.escape(value)}"' for key, value in attributes])
+    text = html.escape(element.text) if element.text and element.text.strip() else ""
+    return f"<{name}{look}>{text}{inside}</{name}>{tail}"
 
 
 def _attributes(element: Tree.Element, prefix: str, colours: Mapping[str, str]) -> dict[str, str]:
@@ -275,7 +275,7 @@ class _Sheet:
 
     width: float
     height: float
-    shapes: list[Markup] = field(default_factory=list)
+    shapes: list[str] = field(default_factory=list)
 
     def line(
         self, *ways: Sequence[Point], colour: str, width: float, dashes: Sequence[float] = ()
@@ -314,17 +314,18 @@ class _Sheet:
         self._add("text", {**look, "font-family": FONT, "font-size": _short(size)}, legible(text))
 
     def _add(self, kind: str, look: Mapping[str, str], inside: str = "") -> None:
-        written = Markup().join(Markup(' {}="{}"').format(*item) for item in look.items())
-        self.shapes.append(Markup("<{}{}>{}</{}>").format(kind, written, inside, kind))
+        written = "".join(f' {name}="{html.escape(value)}"' for name, value in look.items())
+        self.shapes.append(f"<{kind}{written}>{html.escape(inside)}</{kind}>")
 
     def figure(self, title: str) -> DrawnFigure:
         """What is drawn, as a figure that is told as `title`."""
         width, height = _short(self.width), _short(self.height)
-        shown = Markup(
-            '<?xml version="1.0" encoding="UTF-8"?>\n<svg width="{}pt" height="{}pt" '
-            'viewBox="0 0 {} {}" xmlns="http://www.w3.org/2000/svg">\n{}\n</svg>\n'
-        ).format(width, height, width, height, Markup("\n").join(self.shapes))
-        return DrawnFigure(title, Canvas(str(shown)))
+        head = (
+            f'<svg width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}" '
+            'xmlns="http://www.w3.org/2000/svg">'
+        )
+        lines = ('<?xml version="1.0" encoding="UTF-8"?>', head, *self.shapes, "</svg>", "")
+        return DrawnFigure(title, Canvas("\n".join(lines)))
 
 
 def _written(places: Sequence[Point], between: str = " ") -> str:

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 
 from markupsafe import Markup
 
-from backends.databases import FAULTS, RunRecord, SqlBlackboard
+from backends.databases import FAULTS, RunRecord, SqlBlackboard, calls_of_sessions
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import atomic_path, file_name, policy_digest, write_atomically
@@ -387,10 +387,15 @@ def write_page(
     file.writelines(parts)
 
 
-def _packed(parts: Iterable[str]) -> Iterator[str]:
+_AT_ONCE = 500
+"""Parts of a page that are compressed together."""
+
+
+def _packed(parts: Iterator[str]) -> Iterator[str]:
     """HTML as text that `page.js` unfolds: compressed, in base64; a part at a time."""
     packing, rest = zlib.compressobj(), b""
-    for part in itertools.chain(parts, [None]):
+    together = ("".join(some) for some in iter(lambda: list(islice(parts, _AT_ONCE)), []))
+    for part in itertools.chain(together, [None]):
         rest += packing.flush() if part is None else packing.compress(part.encode())
         whole = len(rest) if part is None else len(rest) // 3 * 3  # so that parts can be joined
         yield base64.b64encode(rest[:whole]).decode()
@@ -604,11 +609,18 @@ def _told(subject: str, lines: Sequence[Curve]) -> str:
     return f"{subject}. {'; '.join(ranges)}."
 
 
+_READ = 20
+"""Sessions whose calls are read together: prompts may be long."""
+
+
 def _conversations(
     board: SqlBlackboard, section: Section, gallery: Gallery
 ) -> Iterator[ReportedTalk]:
-    for stored in board.stored(section.whole):
-        yield conversation(board, stored, section.report.task, gallery)
+    task, names = section.report.task, iter(section.whole)
+    while some := list(islice(names, _READ)):
+        calls = calls_of_sessions(board, some)
+        for stored in board.stored(some):
+            yield conversation(stored, task, gallery, calls[stored.record.session])
 
 
 def _listed(board: SqlBlackboard, section: Section) -> Iterator[Listed]:

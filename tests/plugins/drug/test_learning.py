@@ -17,7 +17,7 @@ from pxp_fsm.experiments.outcomes import outcomes_of
 from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.plugins.drug.data import bundled
-from pxp_fsm.plugins.drug.retrosynthesis import Retrosynthesis, precedents
+from pxp_fsm.plugins.drug.retrosynthesis import Retrosynthesis, learning, precedents
 from pxp_fsm.plugins.drug.retrosynthesis.counting import PRIOR, drawn
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import canonical_set
 from pxp_fsm.plugins.drug.retrosynthesis.learning import likeness
@@ -99,6 +99,22 @@ def test_scores_are_the_logarithms_of_counts() -> None:
             like = likeness(ANILIDE, product) * likeness(candidate.reactants, reactants)
             rise = math.log((count + PRIOR) / PRIOR) + 3.0 * like
             assert candidate.score == pytest.approx(before + rise)
+
+
+def test_molecules_that_are_prepared_together_are_like_others_as_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where no more are remembered than those that were prepared last."""
+    molecules = [ANILIDE, "CC(=O)Nc1ccc(C)cc1", "CC(=O)Cl.Cc1ccc(N)cc1", "C", "F/C=C/F"]
+    pairs = [(one, other) for one in molecules for other in molecules]
+    monkeypatch.setattr(learning, "_ENVIRONMENTS", {})
+    alone = [likeness.__wrapped__(*pair) for pair in pairs]
+    monkeypatch.setattr(learning, "_REMEMBERED", 3)
+    for most in (5, 3):
+        learning.prepare([*molecules[:most], molecules[0]])
+        assert [likeness.__wrapped__(*pair) for pair in pairs] == alone
+    learning.prepare(["CCO"])
+    assert set(learning._ENVIRONMENTS) == {"CCO"}
 
 
 def test_the_likelihoods_of_all_candidates_sum_to_one() -> None:

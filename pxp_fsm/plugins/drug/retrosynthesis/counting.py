@@ -8,6 +8,7 @@ leaving group, the structure of the step and the likeness to an example decide.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import defaultdict
@@ -21,7 +22,12 @@ from pxp_fsm.plugins.drug.retrosynthesis.disconnections import (
     deriving,
     product_of,
 )
-from pxp_fsm.plugins.drug.retrosynthesis.learning import Lesson, likeness
+from pxp_fsm.plugins.drug.retrosynthesis.learning import (
+    Lesson,
+    likeness,
+    molecules_of,
+    prepare,
+)
 from pxp_fsm.plugins.drug.retrosynthesis.ranking import Candidate, Named, ranked
 from pxp_fsm.plugins.drug.retrosynthesis.templates import builtin
 
@@ -47,9 +53,9 @@ def counted(
         if example.product != product:
             for reaction in example.steps:
                 by_reaction[reaction].append(example)
-    return ranked(
-        _scored(product, candidate, by_reaction) for candidate in proposed if candidate.named
-    )
+    named = [candidate for candidate in proposed if candidate.named]
+    prepare(molecules_of(product, named, itertools.chain.from_iterable(by_reaction.values())))
+    return ranked(_scored(product, candidate, by_reaction) for candidate in named)
 
 
 def _scored(

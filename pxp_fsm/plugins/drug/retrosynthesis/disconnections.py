@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ def product_of(smiles: str) -> Any:
     molecule = _read(smiles)
     if molecule is None or molecule.GetNumAtoms() == 0:
         raise NoAnswer(f"{smiles[:80]!r} is not a SMILES that RDKit can read")
-    parts = Chem.GetMolFrags(molecule, asMols=True)
+    parts = Chem.GetMolFrags(molecule, asMols=True) if "." in smiles else (molecule,)
     heavy = max(part.GetNumHeavyAtoms() for part in parts)
     largest, *others = (part for part in parts if part.GetNumHeavyAtoms() == heavy)
     if others:
@@ -69,10 +69,12 @@ def product_of(smiles: str) -> Any:
     if largest.GetNumHeavyAtoms() > MAX_ATOMS:
         count = largest.GetNumHeavyAtoms()
         raise NoAnswer(f"{smiles[:80]!r} has {count} heavy atoms; at most {MAX_ATOMS} are handled")
-    for atom in largest.GetAtoms():
-        atom.SetAtomMapNum(0)
+    if ":" in smiles:
+        for atom in largest.GetAtoms():
+            atom.SetAtomMapNum(0)
     # Canonical atom order, so that the same molecule is taken apart alike however it is written.
-    return Chem.MolFromSmiles(Chem.MolToSmiles(largest))
+    written = Chem.MolToSmiles(largest)
+    return largest if written == smiles else Chem.MolFromSmiles(written)
 
 
 def canonical_set(smiles: str) -> tuple[str, ...] | None:
@@ -82,7 +84,7 @@ def canonical_set(smiles: str) -> tuple[str, ...] | None:
     parts = [_canonical(part) for part in smiles.strip().split(".")]
     if any(part is None for part in parts):
         return None
-    return tuple(sorted(part for part in parts if part))
+    return tuple(sorted(part.smiles for part in parts if part and part.smiles))
 
 
 def cut_out(outcome: Any) -> tuple[str, ...] | None:
@@ -134,20 +136,23 @@ def deriving(product: Any, reactants: tuple[str, ...], library: Library) -> froz
 
 
 class _Wanted(NamedTuple):
-    """The atoms of reactants: the elements of each, sorted, and how many there are of each."""
+    """The atoms of reactants: the elements of each, sorted; their numbers; how many of each."""
 
     parts: list[list[int]]
+    sizes: list[int]
     elements: Counter[int]
 
     @classmethod
     def of(cls, reactants: Iterable[str]) -> _Wanted:
-        parts = sorted(_elements(_read(smiles)) for smiles in reactants)
-        return cls(parts, Counter(itertools.chain.from_iterable(parts)))
+        molecules = map(_canonical, reactants)
+        parts = sorted(molecule.elements for molecule in molecules if molecule)
+        elements = Counter(itertools.chain.from_iterable(parts))
+        return cls(parts, sorted(map(len, parts)), elements)
 
     def are(self, parts: Sequence[Any]) -> bool:
         """Whether molecules that were cut out have these atoms."""
         sizes = sorted(part.GetNumAtoms() for part in parts)
-        return sizes == sorted(map(len, self.parts)) and self.parts == sorted(map(_elements, parts))
+        return sizes == self.sizes and self.parts == sorted(map(_elements, parts))
 
 
 def _elements(molecule: Any) -> list[int]:
@@ -165,25 +170,25 @@ def _applied(
     """
     # RDKit finds the places in the same order whatever leaving group is put there.
     places: list[int] | None = None
-    for leaving, reaction, sizes, added in _compiled(template):
-        if wanted is not None and not (
-            len(sizes) == len(wanted.parts)
-            and product.GetNumAtoms() - template.lost + added.total() == wanted.elements.total()
-            and added <= wanted.elements
-        ):
+    atoms = product.GetNumAtoms()
+    missing = 0 if wanted is None else sum(wanted.sizes) - atoms + template.lost
+    for way in _compiled(template):
+        if wanted is not None and not way.can_give(wanted, missing):
             continue
-        if not reaction.IsMoleculeReactant(product):
+        if not way.reaction.IsMoleculeReactant(product):
             return
-        outcomes = reaction.RunReactants((product,), maxProducts=_MAX_PLACES)
+        outcomes = way.reaction.RunReactants((product,), maxProducts=_MAX_PLACES)
+        if wanted is not None and not any(map(wanted.are, outcomes)):
+            continue
         if places is None:
-            places = list(_sound_places(template, outcomes, product.GetNumAtoms()))
+            places = list(_sound_places(template, outcomes, atoms))
         for place in places:
             if wanted is not None and not wanted.are(outcomes[place]):
                 continue
-            cut = zip(outcomes[place], sizes, strict=True)
+            cut = zip(outcomes[place], way.sizes, strict=True)
             parts = [_finished(part, size, template.inverts) for part, size in cut]
             if None not in parts:
-                yield leaving, tuple(sorted(part for part in parts if part))
+                yield way.leaving, tuple(sorted(part for part in parts if part))
 
 
 def _sound_places(template: Template, outcomes: Sequence[Any], atoms: int) -> Iterator[int]:
@@ -267,10 +272,19 @@ def _torn() -> Any:
     return Chem.MolFromSmarts("[a;!H0;!H1]")
 
 
+class _Canonical(NamedTuple):
+    """A molecule as canonical SMILES, and the atomic numbers of its atoms, sorted."""
+
+    smiles: str
+    elements: list[int]
+
+
 @lru_cache(maxsize=20_000)
-def _canonical(smiles: str) -> str | None:
+def _canonical(smiles: str) -> _Canonical | None:
+    """None where RDKit cannot read it, and where it is empty or a radical."""
     molecule = _read(smiles)
-    return None if molecule is None else _plain(molecule)
+    text = None if molecule is None else _plain(molecule)
+    return None if text is None else _Canonical(text, _elements(molecule))
 
 
 def _plain(molecule: Any) -> str | None:
@@ -280,30 +294,62 @@ def _plain(molecule: Any) -> str | None:
     text = str(Chem.MolToSmiles(molecule))
     if "[" not in text:  # nowhere else are atom maps and radicals
         return text or None
-    for atom in molecule.GetAtoms():
-        atom.SetAtomMapNum(0)
+    mapped = False
+    for atom in map(molecule.GetAtomWithIdx, range(molecule.GetNumAtoms())):
         if atom.GetNumRadicalElectrons():
             return None
-    return str(Chem.MolToSmiles(molecule))
+        if atom.GetAtomMapNum():
+            atom.SetAtomMapNum(0)
+            mapped = True
+    return str(Chem.MolToSmiles(molecule)) if mapped else text
 
 
 def _read(smiles: str) -> Any:
     """An RDKit molecule, or None; SMILES extensions and names after a blank are not read."""
     from rdkit import Chem, rdBase
 
-    settings: Any = Chem.SmilesParserParams()
-    settings.allowCXSMILES = False
-    settings.parseName = False
     with rdBase.BlockLogs():
-        return Chem.MolFromSmiles(smiles, settings)
+        return Chem.MolFromSmiles(smiles, _settings())
 
 
 @cache
-def _compiled(template: Template) -> Sequence[tuple[str, Any, list[int], Counter[int]]]:
-    """Each leaving group: the reaction, the atoms of its reactants, the elements that it adds."""
+def _settings() -> Any:
+    from rdkit import Chem
+
+    settings: Any = Chem.SmilesParserParams()
+    settings.allowCXSMILES = False
+    settings.parseName = False
+    return settings
+
+
+class _Way(NamedTuple):
+    """A template with one leaving group: the reaction, and what it does to atoms.
+
+    `sizes` are the template's atoms in each reactant, `added` how many atoms of each element the
+    reactants have more than the product, `more` how many of all.
+    """
+
+    leaving: str
+    reaction: Any
+    sizes: list[int]
+    added: Mapping[int, int]
+    more: int
+
+    def can_give(self, wanted: _Wanted, missing: int) -> bool:
+        """Whether the reactants may be those, which have so many atoms more than the product."""
+        return (
+            self.more == missing
+            and len(self.sizes) == len(wanted.sizes)
+            and all(many <= wanted.elements[element] for element, many in self.added.items())
+        )
+
+
+@cache
+def _compiled(template: Template) -> Sequence[_Way]:
+    """Each leaving group of `template`."""
     from rdkit.Chem.rdChemReactions import ReactionFromSmarts
 
-    reactions = []
+    ways = []
     for name, smarts in template.retros.items():
         reaction = ReactionFromSmarts(smarts)
         reaction.Initialize()
@@ -311,5 +357,5 @@ def _compiled(template: Template) -> Sequence[tuple[str, Any, list[int], Counter
         mapped = {atom.GetAtomMapNum() for atom in reaction.GetReactantTemplate(0).GetAtoms()} - {0}
         written = [atom for part in reaction.GetProducts() for atom in part.GetAtoms()]
         added = Counter(a.GetAtomicNum() for a in written if a.GetAtomMapNum() not in mapped)
-        reactions.append((name, reaction, sizes, added))
-    return reactions
+        ways.append(_Way(name, reaction, sizes, added, added.total()))
+    return ways

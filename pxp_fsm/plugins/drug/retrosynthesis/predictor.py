@@ -245,9 +245,10 @@ class Retrosynthesis:
             return
         received = ".".join(canonical_set(message.answer.prediction) or ())
         for candidate in derived:
-            lesson = Lesson(product, received, candidate.steps)
-            if candidate.reactants == received and lesson not in self._lessons:
-                self._lessons.append(lesson)
+            if candidate.reactants == received:
+                lesson = Lesson(product, received, candidate.steps)
+                if lesson not in self._lessons:
+                    self._lessons.append(lesson)
 
 
 MOST = 1_000
