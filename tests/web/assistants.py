@@ -32,13 +32,12 @@ from pxp_fsm.web.assistants.tools import Toolbox
 from pxp_fsm.web.hosting import Host, carried
 from pxp_fsm.web.news import News
 from tests.command_line import PLACES
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 PEX = EXAMPLES / "assistants" / "pex.toml"
 ANSWER = {"prediction": "Canberra", "explanation": "The parliament sits there."}
-PATIENCE = 600.0
-"""Seconds after which what a test waits for has not come: no test is timed."""
 
 
 @dataclass
@@ -118,8 +117,8 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 
 async def my_turn(client: Client, session: str = "") -> dict[str, Any]:
     """The view of a session once it is the client's turn, or over."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
         view = await said(client, "turn", session=session, wait=5)
         if view["status"] != "others act":
             return view
@@ -147,7 +146,7 @@ async def play(client: Client, moves: Sequence[tuple[str, Any]], session: str = 
 async def connected(address: str, token: str, mode: str = "auto") -> AsyncIterator[Client]:
     """A client of the SDK at a running server."""
     headers = {"authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=120.0) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
         transport = streamable_http_client(address, http_client=http)
         async with Client(transport, mode=mode) as client:
             yield client
@@ -171,6 +170,10 @@ def started(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Pop
             yield lines, process
         finally:
             process.send_signal(signal.SIGINT)
+            try:
+                process.wait(PATIENCE)
+            finally:
+                process.kill()
 
 
 def printed(lines: str) -> dict[str, tuple[str, str]]:

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tests import waiting
 from tests.command_line import PLACES
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +30,7 @@ CHROMIUM = which("chromium") or which("chromium-browser") or ""
 FRONTEND = ROOT / "pxp_fsm" / "web" / "frontend"
 AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
 
-PATIENCE = 120_000
+PATIENCE = 1000 * waiting.PATIENCE
 """The milliseconds after which a page does not come to what a test waits for: no test is timed."""
 
 Theme = Literal["light", "dark"]
@@ -38,8 +39,10 @@ _LATE = """
 (() => {
   const most = 1000 * %f, ask = window.fetch, Socket = window.WebSocket;
   const later = () => new Promise((done) => setTimeout(done, most * (0.5 + Math.random() / 2)));
+  window.begun = [];
   window.fetch = async (path, given) => {
     if (given?.keepalive) return ask(path, given);
+    window.begun.push(path);
     await later();
     const found = await ask(path, given);
     await later();
@@ -63,7 +66,7 @@ _LATE = """
 """
 """Requests and replies come late and overtake each other; news come late, in their order.
 
-`sockets` are the page's WebSockets, to be cut, or to be told more.
+`sockets` are the page's WebSockets, to be cut, or to be told more; `begun` are the requests' paths.
 """
 
 
@@ -95,7 +98,10 @@ def server(*arguments: str, cwd: Path = ROOT) -> Iterator[tuple[str, subprocess.
             yield found[0], process
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(PATIENCE / 1000)
+            try:
+                process.wait(PATIENCE / 1000)
+            finally:
+                process.kill()
 
 
 def expect(what: Any) -> Any:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -28,8 +28,8 @@ from pxp_fsm.web.hosting import Host
 from pxp_fsm.web.links import EXPERTS, Links
 from pxp_fsm.web.news import News
 from pxp_fsm.web.pages import application
-from pxp_fsm.web.serving import listen
 from tests.command_line import PLACES, processor_seconds
+from tests.waiting import PATIENCE, free_port, until
 
 PORT = 8000
 BASE = f"http://127.0.0.1:{PORT}"
@@ -110,10 +110,10 @@ class Expert:
         """The queue."""
         return list(self.ask("GET", "/api/sessions").json())
 
-    def waiting(self, seconds: float = 60.0) -> dict[str, Any]:
+    def waiting(self) -> dict[str, Any]:
         """The first session that waits for them, as soon as one does."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        ends = time.monotonic() + PATIENCE
+        while time.monotonic() < ends:
             for line in self.sessions():
                 if line["standing"] == "you":
                     view = dict(self.view(line["id"]))
@@ -136,9 +136,9 @@ class Expert:
         response = self.reply(view, choice, **typed)
         assert response.status_code == 200, response.text
         found, asked = dict(response.json()), view["asked"]["key"]
-        until = time.monotonic() + 60
+        ends = time.monotonic() + PATIENCE
         while found["standing"] == "partner" or (found["asked"] or {}).get("key") == asked:
-            assert time.monotonic() < until, found
+            assert time.monotonic() < ends, found
             time.sleep(0.02)
             found = self.view(view["id"])
         return found
@@ -163,8 +163,7 @@ class Server:
         self._folder = folder
         self._arguments = arguments
         self._process: subprocess.Popen[str] | None = None
-        with listen() as free:
-            self.port = int(free.getsockname()[1])
+        self.port = free_port()
         self.links: dict[str, str] = {}
         self._clients: list[httpx2.Client] = []
 
@@ -179,7 +178,7 @@ class Server:
 
     def client(self) -> httpx2.Client:
         """A device of somebody; it is closed with the server."""
-        found = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=120)
+        found = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=PATIENCE)
         self._clients.append(found)
         return found
 
@@ -201,14 +200,17 @@ class Server:
                 break
             told[name] = f"http{link}"
         self.links = self.links or told
-        until = time.monotonic() + 120
-        while True:
-            with suppress(httpx2.HTTPError):
-                httpx2.get(f"http://127.0.0.1:{self.port}/")
-                return
-            assert self._process.poll() is None, "the server has ended"
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        process = self._process
+
+        def answers() -> bool:
+            assert process.poll() is None, "the server has ended"
+            try:
+                httpx2.get(f"http://127.0.0.1:{self.port}/", timeout=PATIENCE)
+            except httpx2.HTTPError:
+                return False
+            return True
+
+        until(answers)
 
     def _command(self) -> list[str]:
         options = ("--no-browser", "--port", str(self.port))
@@ -218,7 +220,10 @@ class Server:
         """End it: at once, unless `how` is another signal."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(120)
+            try:
+                self._process.wait(PATIENCE)
+            finally:
+                self._process.kill()
             assert self._process.stdout is not None
             self._process.stdout.close()
             self._process = None

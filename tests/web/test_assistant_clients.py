@@ -24,6 +24,7 @@ from mcp.client.stdio import StdioServerParameters
 from pxp_fsm.cli.main import commands
 from pxp_fsm.protocol.rules import Ending
 from tests.command_line import PLACES
+from tests.waiting import PATIENCE
 from tests.web.assistants import ROOT, connected, my_turn, printed, said
 from tests.web.experts import Expert
 from tests.web.test_assistant_pages import sets
@@ -139,7 +140,7 @@ def test_the_configuration_of_vs_code_connects_to_an_expert(tmp_path: Path) -> N
         link = next(line for line in lines.splitlines() if line.startswith("expert: "))
         base, _, secret = link.removeprefix("expert: ").partition("/?token=")
         assert asyncio.run(answers(url, token)) == "done: message 1, INIT"
-        with httpx2.Client(base_url=base, timeout=60) as page:
+        with httpx2.Client(base_url=base, timeout=PATIENCE) as page:
             expert = Expert(page, secret)
             view = expert.waiting()
             assert view["messages"][0]["explanation"] == OTHER["explanation"]

@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.web.browsers import PATIENCE, ROOT
+
 MOST_MEGABYTES = 15
 
 pytestmark = pytest.mark.deep
@@ -67,39 +68,39 @@ def test_tables_are_checked_explored_linked_and_downloaded(address: str, browser
     page.on("console", lambda message: faults.append(message.text))
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.goto(address)
-    page.wait_for_selector("#state:has-text('Done.')", timeout=120_000)
+    page.wait_for_selector("#state:has-text('Done.')", timeout=PATIENCE)
     assert set(page.locator("#verdicts tbody td:first-child").all_inner_texts()) == {"HOLDS"}
     context.set_offline(True)  # what comes now was loaded before
     page.select_option("#example", label="a deal in which both may offer: a bug")
-    page.wait_for_selector("td.FAILS", timeout=60_000)
-    page.wait_for_selector("#state:has-text('Done.')", timeout=60_000)
+    page.wait_for_selector("td.FAILS", timeout=PATIENCE)
+    page.wait_for_selector("#state:has-text('Done.')", timeout=PATIENCE)
     assert "deal1 in WAIT does not receive it" in page.inner_text("#verdicts")
     frame = page.frame_locator("#explorer")
-    frame.get_by_text("no-deadlock").first.wait_for(timeout=30_000)
+    frame.get_by_text("no-deadlock").first.wait_for(timeout=PATIENCE)
     page.select_option("#example", label="contract net")  # whose messages have schemas
-    page.wait_for_selector("td:has-text('manager')", timeout=60_000, state="attached")
+    page.wait_for_selector("td:has-text('manager')", timeout=PATIENCE, state="attached")
     page.select_option("#example", label="a deal in which both may offer: a bug")
     page.fill("#formulas", "AG EF ended")
     page.click("#check")
-    page.wait_for_selector("tr:has-text('AG EF ended') td.FAILS", timeout=60_000)
-    page.wait_for_selector("#state:has-text('Done.')", timeout=60_000)
+    page.wait_for_selector("tr:has-text('AG EF ended') td.FAILS", timeout=PATIENCE)
+    page.wait_for_selector("#state:has-text('Done.')", timeout=PATIENCE)
     with page.expect_download() as download:
         page.click("#project")
     with zipfile.ZipFile(io.BytesIO(Path(download.value.path()).read_bytes())) as archive:
         assert {"protocol/tables/deal.toml", "protocol/test_protocol.py"} <= set(archive.namelist())
     page.fill("#text", page.input_value("#text").replace("receive", "recieve"))
     page.click("#check")
-    page.wait_for_selector("#fault:has-text('unknown key recieve')", timeout=60_000)
+    page.wait_for_selector("#fault:has-text('unknown key recieve')", timeout=PATIENCE)
     page.click("#link")
-    page.wait_for_selector("#state:has-text('The address carries')")
+    page.wait_for_selector("#state:has-text('The address carries')", timeout=PATIENCE)
     carried = page.url
     context.set_offline(False)
     other = context.new_page()
     other.goto(carried)
-    other.wait_for_selector("#fault:has-text('unknown key recieve')", timeout=120_000)
+    other.wait_for_selector("#fault:has-text('unknown key recieve')", timeout=PATIENCE)
     assert other.input_value("#channel") == "fifo:1"
     other.evaluate("location.hash = 'bm8'")  # another link, in the same tab: it is no table
-    other.wait_for_selector("#fault:has-text('This link is cut')", timeout=60_000)
+    other.wait_for_selector("#fault:has-text('This link is cut')", timeout=PATIENCE)
     assert faults == []
 
 
@@ -109,7 +110,7 @@ def test_a_link_that_has_no_tables_is_refused(address: str, browser: Any, text: 
     packed = packer.compress(text.encode()) + packer.flush()
     page = browser.new_page()
     page.goto(f"{address}#{base64.urlsafe_b64encode(packed).decode().rstrip('=')}")
-    page.wait_for_selector("#fault:has-text('This link is cut')", timeout=30_000)
+    page.wait_for_selector("#fault:has-text('This link is cut')", timeout=PATIENCE)
     assert page.input_value("#text") != ""
     page.close()
 
@@ -130,9 +131,9 @@ def test_what_was_stopped_is_not_begun_again(address: str, browser: Any) -> None
     page = browser.new_page()
     page.add_init_script(STOPS)
     page.goto(address)
-    page.wait_for_selector("html[data-stopped]", timeout=120_000)
-    page.wait_for_selector("#state:has-text('Ready.')", timeout=120_000)
-    page.wait_for_timeout(2_000)
+    page.wait_for_selector("html[data-stopped]", timeout=PATIENCE)
+    page.wait_for_selector("#state:has-text('Ready.')", timeout=PATIENCE)
+    page.evaluate("new Promise((done) => setTimeout(done, 2000))")  # its other timers come before
     assert page.inner_text("#state") == "Ready."
     assert page.is_hidden("#verdicts")
     page.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.web.experts.views import CaseStanding, standing_of
 from pxp_fsm.web.hosting import RunState
 from tests.tasks.animals import PROBLEM
+from tests.waiting import until
 from tests.web.experts import BASE, MINE, THEIRS, Expert, Served, served
 
 
@@ -167,10 +167,7 @@ def test_a_restart_and_another_device_find_question_and_draft(place: Path) -> No
 def test_a_session_that_waits_blocks_no_other(place: Path) -> None:
     with served(place, "ann", instances="sparrow,trout,dog") as found:
         ann = found.expert("ann")
-        until = time.monotonic() + 30
-        while sum(one["standing"] == "you" for one in ann.sessions()) < 3:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        until(lambda: sum(one["standing"] == "you" for one in ann.sessions()) == 3)
         last = ann.sessions()[-1]["id"]
         assert ann.says(ann.view(last), "RAT")["standing"] == "over"
         assert [one["title"] for one in ann.sessions()] == ["Case 1", "Case 2", "Case 3"]

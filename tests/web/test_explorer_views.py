@@ -82,37 +82,38 @@ def test_a_picture_fits_the_window_and_one_comes_closer_in_every_way(
         assert picture.locator("svg").bounding_box()["width"] != narrow
         whole, other = page.evaluate(SEEN)
 
-        def seen() -> float:
-            page.wait_for_timeout(50)
+        def seen(wanted: str, size: float) -> float:
+            """The width that is seen, as soon as it is as wanted."""
+            page.wait_for_function(f"{SEEN}[0] {wanted} {size}")
             width, untouched = page.evaluate(SEEN)
             assert untouched == other
             return float(width)
 
         box = picture.bounding_box()
         page.mouse.move(box["x"] + 60, box["y"] + 60)
+        page.evaluate("addEventListener('wheel', () => { document.turned = true; })")
         page.mouse.wheel(0, -120)
-        assert seen() == whole  # the wheel moves the page
+        page.wait_for_function("document.turned")
+        assert page.evaluate(SEEN) == [whole, other]  # the wheel moves the page
         picture.focus()
         page.evaluate("scrollTo(0, 0)")
         page.mouse.wheel(0, -120)
-        assert seen() < whole
+        seen("<", whole)
         fit = page.get_by_role("button", name=re.compile("^fit: automaton of pxp1"))
         fit.click()
-        assert seen() == whole
+        seen("==", whole)
         page.get_by_role("button", name=re.compile("^zoom in: automaton of pxp1")).click()
-        closer = seen()
-        assert closer < whole
+        closer = seen("<", whole)
         picture.focus()
         page.keyboard.press("+")
-        assert seen() < closer
+        seen("<", closer)
         left = "document.querySelector('.automaton svg').viewBox.baseVal.x"
         before = page.evaluate(left)
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(50)
-        assert page.evaluate(left) > before
+        page.wait_for_function(f"{left} > {before}")
         expect(page).to_have_url(re.compile("[#&]t=(&|$)"))  # the arrow was the picture's
         page.keyboard.press("0")
-        assert seen() == whole
+        seen("==", whole)
 
 
 def test_two_fingers_bring_a_picture_closer(browser: Any, buffered: str) -> None:
@@ -268,11 +269,21 @@ def test_paper_has_all_of_it(browser: Any, buffered: str) -> None:
         expect(page.locator(".blocked")).to_be_hidden()
 
 
+QUIET = """new Promise((done) => {
+  let timer;
+  const wait = () => { clearTimeout(timer); timer = setTimeout(done, 400); };
+  new MutationObserver(wait).observe(
+    document, { subtree: true, childList: true, attributes: true, characterData: true });
+  wait();
+})"""
+"""Nothing of the page has changed for a while."""
+
+
 def _check_views(page: Any, name: str) -> None:
     """No rule of axe is broken and nothing is too wide, in any theme and at any width."""
     page.get_by_text("checking …").first.wait_for(state="detached")
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    page.wait_for_timeout(400)
+    page.evaluate(QUIET)
     page.evaluate(AXE.read_text("utf-8"))
     for theme, width in (("light", 1280), ("dark", 1280), ("light", 390), ("dark", 1000)):
         page.emulate_media(color_scheme=theme)

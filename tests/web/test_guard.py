@@ -25,6 +25,7 @@ from pxp_fsm.web.guard import Access, Door, RequestBudget, RequestGuard
 from pxp_fsm.web.links import Links
 from pxp_fsm.web.pages import PageSet, application
 from pxp_fsm.web.serving import listen, server_of
+from tests.waiting import PATIENCE, until
 from tests.web.assistants import PEX, hosted
 from tests.web.experts import BASE, served
 from tests.web.explorers import INTERACT, NoChecks, client_of
@@ -93,7 +94,7 @@ def _assistants(folder: Path) -> Iterator[Guarded]:
 
     thread = threading.Thread(target=lambda: asyncio.run(work()))
     thread.start()
-    begun.wait(60)
+    assert begun.wait(PATIENCE)
     try:
         yield found[0]
     finally:
@@ -408,8 +409,7 @@ def running(app: ASGIApp) -> Iterator[int]:
         work = lambda: asyncio.run(server.serve(sockets=[listening]))  # noqa: E731
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
-        while not server.started:
-            time.sleep(0.01)
+        until(lambda: server.started)
         try:
             yield int(listening.getsockname()[1])
         finally:
@@ -420,7 +420,7 @@ def running(app: ASGIApp) -> Iterator[int]:
 def _exchanged(port: int, *parts: bytes, pause: float = 0.0) -> bytes:
     """What a connection is answered that sends these parts, until the server closes it."""
     found = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         for part in parts:
             with suppress(OSError):  # it is closed already
                 connection.sendall(part)
@@ -441,6 +441,7 @@ def test_headers_that_do_not_end_close_the_connection(monkeypatch: pytest.Monkey
         assert _exchanged(port, begin, *[b"a: b\r\n"] * 8, pause=0.1) == b""
         whole = _exchanged(port, begin + b"\r\n" + begin)  # also after one that did end
         assert whole.count(b"HTTP/1.1 403") == 1
+        monkeypatch.setattr(serving, "SECONDS_OF_HEADERS", PATIENCE)
         assert b"HTTP/1.1 403" in _exchanged(port, begin, b"Connection: close\r\n\r\n")
 
 

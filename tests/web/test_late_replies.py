@@ -60,9 +60,10 @@ def test_a_table_is_edited_while_its_system_is_walked(browser: Any, tmp_path: Pa
     ):
         text = path.read_text("utf-8")
         area = page.locator("textarea")
+        before = page.evaluate("begun.length")
         area.fill(renamed(text, "first"))
         page.get_by_role("button", name="← Back").click()
-        page.wait_for_timeout(400)  # so that this one is on its way
+        page.wait_for_function("before => begun.length > before", arg=before)  # it is on its way
         area.fill(text.replace('to = "WAIT"', 'to = "NOWHERE"', 1))
         page.get_by_role("button", name="line ").first.wait_for()
         area.fill(renamed(text, "second"))

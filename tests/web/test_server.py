@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from starlette.testclient import TestClient
 
@@ -21,6 +23,7 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.web.serving import listen
 from tests.command_line import PLACES
+from tests.waiting import PATIENCE
 from tests.web.explorers import PXP, client_of, events_of
 
 ROOT = Path(__file__).parents[2]
@@ -238,7 +241,7 @@ def test_a_port_that_is_taken_is_refused() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize(
     "asked",
-    [("serve", "pxp", "--no-browser"), ("serve", "animals", "--mcp", "--port", "0")],
+    [("serve", "pxp", "--no-browser", "--port", "0"), ("serve", "animals", "--mcp", "--port", "0")],
     ids=["explorer", "assistants"],
 )
 def test_two_interrupts_end_a_server_as_one_does(asked: tuple[str, ...], tmp_path: Path) -> None:
@@ -247,9 +250,12 @@ def test_two_interrupts_end_a_server_as_one_does(asked: tuple[str, ...], tmp_pat
     pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, text=True, cwd=tmp_path, env=environment, **pipes) as process:
         assert process.stdout is not None
-        while "Ctrl-C" not in process.stdout.readline():
+        lines = list[str]()
+        while "Ctrl-C" not in "".join(lines):
+            lines.append(process.stdout.readline())
             assert process.poll() is None
-        time.sleep(0.5)  # or it is interrupted before it serves
+        (address,) = set(re.findall(r"http://127\.0\.0\.1:\d+", "".join(lines)))
+        httpx2.get(address, timeout=PATIENCE)  # it serves
         for _ in range(2):
             process.send_signal(signal.SIGINT)
             time.sleep(0.02)

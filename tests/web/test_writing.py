@@ -17,6 +17,7 @@ from werkzeug import Request, Response
 from pxp_fsm.diagrams.graphviz import Placement
 from pxp_fsm.web.experts.views import legible
 from tests.backends.model_servers import completion, events
+from tests.waiting import PATIENCE
 from tests.web.browsers import expect, opened
 from tests.web.experts import BASE, THEIRS, Served, Server, served
 
@@ -39,13 +40,13 @@ class SlowModel:
     def _reply(self, request: Request) -> Response:
         self.asked.append(request.get_json())
         if not self.asked[-1].get("stream"):
-            self.goes_on.wait(60)
+            self.goes_on.wait(PATIENCE)
             return Response(json.dumps(completion(self.reply)), content_type="application/json")
         return Response(self._pieces(), content_type="text/event-stream", direct_passthrough=True)
 
     def _pieces(self) -> Iterator[bytes]:
         yield events("openai", HALF, cut=True)
-        self.goes_on.wait(60)
+        self.goes_on.wait(PATIENCE)
         yield events("openai", REPLY[len(HALF) :])
 
 

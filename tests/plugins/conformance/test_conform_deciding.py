@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from pxp_fsm.plugins.conformance import programs as conformance
 from pxp_fsm.plugins.conformance import views
 from pxp_fsm.plugins.conformance.programs import ConformanceRequest
 from tests.plugins.conformance.test_conform import FAST, OWN, ROOT, SHELL, pxp, told
+from tests.waiting import PATIENCE
 
 TASKS = str(ROOT / "examples" / "agent_protocols" / "mcp_task_server.toml")
 
@@ -132,10 +133,15 @@ def test_a_service_that_is_not_there(httpserver: HTTPServer) -> None:
     with pytest.raises(UsageError, match="--repetitions are for a program that decides by itself"):
         conformance.run(ConformanceRequest(OWN, repetitions=2, timeout=60))
 
+    over = threading.Event()
+
     def late(_: werkzeug.Request) -> werkzeug.Response:
-        time.sleep(1)
+        over.wait(PATIENCE)
         return werkzeug.Response("{}")
 
     httpserver.expect_request("/").respond_with_handler(late)
-    slow = conformance.run(ConformanceRequest(httpserver.url_for("/"), TASKS, timeout=0.2))
+    try:
+        slow = conformance.run(ConformanceRequest(httpserver.url_for("/"), TASKS, timeout=0.2))
+    finally:
+        over.set()
     assert "it did not reply within 0.2 s" in next(views.lines(slow))

@@ -6,8 +6,8 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator, ValidationError, validate
 
 from pxp_fsm.automata.automaton import DECIDE, Kind, Trigger, happening, receiving, sending
 from pxp_fsm.errors import NoAnswer, UsageError
+from pxp_fsm.plugins.conformance import process
 from pxp_fsm.plugins.conformance.process import (
     RESET,
     InvalidLine,
@@ -29,6 +30,7 @@ from pxp_fsm.plugins.conformance.process import (
     written,
 )
 from tests.sampling import sampled
+from tests.waiting import PATIENCE, until
 
 SAYS_RESET = """
 import sys, time, os, json
@@ -39,7 +41,7 @@ for line in sys.stdin:
 """
 
 
-def program(then: str, timeout: float = 20, restart: bool = False) -> Program:
+def program(then: str, timeout: float = PATIENCE, restart: bool = False) -> Program:
     """A program that starts anew as it should, and answers everything else by `then`."""
     code = SAYS_RESET + "".join(f"    {line}\n" for line in then.splitlines())
     return Program([sys.executable, "-I", "-S", "-c", code], timeout=timeout, restart=restart)
@@ -75,14 +77,17 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "an end": ("sys.exit(7)", "it ended with exit code 7 instead of an answer to"),
     "an error": ("raise ValueError('no')", r"exit code 1 \(ValueError: no\) instead of"),
     "a kill": ("os.kill(os.getpid(), 9)", "it was ended by SIGKILL instead of an answer"),
-    "a closed output": ("os.close(1); time.sleep(60)", "it closed its input or output instead"),
+    "a closed output": ("os.close(1); time.sleep(600)", "it closed its input or output instead"),
     "half a line and an end": ("os.write(1, b'{'); sys.exit(0)", "ended with exit code 0 instead"),
 }
 
 
 @pytest.mark.parametrize("case", sampled(HOSTILE, 3))
-def test_what_is_no_answer_is_told_in_a_sentence(case: str) -> None:
+def test_what_is_no_answer_is_told_in_a_sentence(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     then, said = HOSTILE[case]
+    monkeypatch.setattr(process, "_LAST_WORDS", 0.1 if case == "a closed output" else PATIENCE)
     with program(then) as tested:
         tested.reset()
         with pytest.raises(ProgramFailed, match=said) as told:
@@ -95,9 +100,9 @@ def test_what_is_no_answer_is_told_in_a_sentence(case: str) -> None:
 
 
 SILENT = {
-    "silence": "time.sleep(60)",
-    "half a line": "os.write(1, b'{'); time.sleep(60)",
-    "an answer that is not flushed": """sys.stdout.write('{"did": "+A"}\\n'); time.sleep(60)""",
+    "silence": "time.sleep(600)",
+    "half a line": "os.write(1, b'{'); time.sleep(600)",
+    "an answer that is not flushed": """sys.stdout.write('{"did": "+A"}\\n'); time.sleep(600)""",
     "complaints without end": "while True: os.write(2, b'complaint' * 999)",
 }
 
@@ -163,25 +168,25 @@ print('{"did": "+A"}', flush=True)
     with Program([sys.executable, "-I", "-S", "-c", code]) as tested:
         tested.reset()
         assert tested.step(sending("A")) == "+A"
-        for _ in range(500):
-            if (tmp_path / "child").exists() and (tmp_path / "child").read_text():
-                break
-            time.sleep(0.01)
+        until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
     child = int((tmp_path / "child").read_text())
-    for _ in range(500):
-        if not running(child):
-            return
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    pytest.fail("a child was left behind")
+    try:
+        until(lambda: not running(child))
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
 
 
-def test_at_the_end_it_may_tidy_up_and_is_not_waited_for_long(tmp_path: Path) -> None:
-    code = SAYS_RESET + "open('tidy', 'w').close()\ntime.sleep(600)\n"
-    code = f"import os; os.chdir({str(tmp_path)!r})\n" + code
+@pytest.mark.parametrize(("then", "patience"), [("", PATIENCE), ("time.sleep(600)", 0.1)])
+def test_at_the_end_it_may_tidy_up_and_is_not_waited_for_long(
+    then: str, patience: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert process._LAST_WORDS == 1.0
+    monkeypatch.setattr(process, "_LAST_WORDS", patience)
+    code = f"{SAYS_RESET}open({str(tmp_path / 'tidy')!r}, 'w').close()\n{then}\n"
     with Program([sys.executable, "-I", "-S", "-c", code]) as tested:
         tested.reset()
-    assert (tmp_path / "tidy").exists()
+    assert then or (tmp_path / "tidy").exists()
 
 
 def running(process: int) -> bool:

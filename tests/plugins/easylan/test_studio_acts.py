@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import pytest
 
 from pxp_fsm.plugins.easylan.lan import Lan
-from tests.plugins.easylan.studio_walks import agents, served, until_file
+from tests.plugins.easylan.studio_walks import agents, served, until, until_file
 from tests.plugins.easylan.studios import network_file
-from tests.web.browsers import PATIENCE, opened
+from tests.web.browsers import opened
 
 pytestmark = pytest.mark.deep
 
@@ -31,12 +30,12 @@ def test_quick_acts_are_done_in_turn_though_news_come_late(browser: Any, tmp_pat
             pages.connect_to_server().on_message(keep)
 
         def deliver_until(holds: Callable[[], bool]) -> None:
-            ends = time.monotonic() + PATIENCE / 1000
-            while not holds():
-                assert time.monotonic() < ends
+            def delivered() -> bool:
                 while news:
                     late[-1].send(news.pop(0))
-                page.wait_for_timeout(50)
+                return holds()
+
+            until(page, delivered)
 
         page.route_web_socket("**/api/events", hold)
         page.reload(wait_until="commit")

@@ -47,7 +47,7 @@ class Work:
         updater = TaskUpdater(event_queue, task, about)
         await updater.start_work()
         if text == "slow":
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         artifact = new_text_artifact(name="echo", text=f"done: {text}")
         told = TaskArtifactUpdateEvent(task_id=task, context_id=about, artifact=artifact)
         await event_queue.enqueue_event(told)

@@ -22,8 +22,9 @@ from pxp_fsm.plugins.gateway.http_proxy import CLIENT, gateway_site
 from pxp_fsm.web.pages import application
 from tests.command_line import pxp
 from tests.plugins.gateway.sides import EXAMPLES, ROOT, Sides, example, written
-from tests.plugins.gateway.test_http import free_port, served, wait_for
+from tests.plugins.gateway.test_http import served, wait_for
 from tests.plugins.gateway.test_stdio import ENVIRONMENT
+from tests.waiting import PATIENCE, free_port
 
 OLD, NEW = ("message/send", "message/stream"), ("SendMessage", "SendStreamingMessage")
 
@@ -335,7 +336,7 @@ def test_the_client_and_the_agent_of_the_sdk_talk_through_it(
     from a2a.types import CancelTaskRequest, Role, SendMessageRequest, TaskState
 
     async def talk(address: str, headers: dict[str, str]) -> None:
-        async with httpx.AsyncClient(headers=headers, timeout=60) as http:
+        async with httpx.AsyncClient(headers=headers, timeout=PATIENCE) as http:
             card = await A2ACardResolver(http, address).get_agent_card()
             assert not card.capabilities.push_notifications
 
@@ -380,7 +381,7 @@ def test_the_client_and_the_agent_of_the_sdk_talk_through_it(
             return
         client, token = Path(__file__).with_name("a2a_client.mjs"), headers["authorization"][7:]
         command = ["node", str(client), address, token, "ask", "book"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
         *_, completed, echoed, refused, rejected = map(json.loads, done.stdout.splitlines())
         assert completed["payload"]["value"]["status"]["state"] == 3
         assert echoed["artifacts"][0]["parts"][0]["content"]["value"] == "done: ask"
@@ -394,7 +395,7 @@ def test_the_client_and_the_agent_of_the_sdk_talk_through_it(
     agent = [sys.executable, str(Path(__file__).with_name("a2a_agent.py")), "log", str(port)]
     with subprocess.Popen(agent, cwd=tmp_path, env=ENVIRONMENT) as process:
         try:
-            wait_for(port)
+            wait_for(port, process)
             server = f"http://127.0.0.1:{port}"
             with served(tmp_path, tmp_path / "policy.toml", server) as (address, headers):
                 asyncio.run(talk(address, headers))

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,24 +30,21 @@ from tests.command_line import pxp
 from tests.plugins.gateway.sides import EXAMPLES, example
 from tests.plugins.gateway.test_gateway import ATTACKS
 from tests.plugins.gateway.test_stdio import ENVIRONMENT, GATEWAY
+from tests.waiting import PATIENCE, free_port, until
 from tests.web.conformance import PASSED, node, printing, require_conformance
 
 BANK = Path(__file__).with_name("bank_server.py")
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Wait until the server listens."""
 
-
-def wait_for(port: int) -> None:
-    for _ in range(600):
+    def listens() -> bool:
+        assert server.poll() is None, "the server has ended"
         with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise AssertionError("the server does not listen")
+            return one.connect_ex(("127.0.0.1", port)) == 0
+
+    until(listens)
 
 
 @contextmanager
@@ -58,7 +54,7 @@ def _bank(folder: Path) -> Iterator[str]:
     command = [sys.executable, str(BANK), str(folder / "log"), str(port)]
     with subprocess.Popen(command, env=ENVIRONMENT) as bank:
         try:
-            wait_for(port)
+            wait_for(port, bank)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             bank.kill()
@@ -189,7 +185,7 @@ def test_who_has_the_token_and_comes_from_here_calls_what_is_allowed(tmp_path: P
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_client_and_the_server_of_the_sdk_talk_through_it(tmp_path: Path, mode: str) -> None:
     async def talk(address: str, headers: dict[str, str]) -> None:
-        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
             transport = streamable_http_client(address, http_client=http)
             async with Client(transport, elicitation_callback=_accepts, mode=mode) as client:
                 assert len((await client.list_tools()).tools) == 5
@@ -217,7 +213,7 @@ def test_a_call_whose_answer_does_not_come_is_in_doubt(tmp_path: Path) -> None:
     nowhere = f"http://127.0.0.1:{free_port()}/mcp"
     with (
         served(tmp_path, "confirm", nowhere) as (address, headers),
-        httpx2.Client(timeout=60, headers=headers) as http,
+        httpx2.Client(timeout=PATIENCE, headers=headers) as http,
     ):
         lost = http.post(address, json=message).json()
         assert "the server cannot be reached" in lost["error"]["message"]

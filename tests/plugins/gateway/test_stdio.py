@@ -25,6 +25,7 @@ from backends.databases import SqlBlackboard
 from tests.command_line import pxp
 from tests.plugins.gateway.sides import EXAMPLES, ROOT, frame
 from tests.sampling import swept
+from tests.waiting import PATIENCE
 
 BANK = [sys.executable, str(Path(__file__).with_name("bank_server.py"))]
 GATEWAY = ["-m", "pxp_fsm.cli", "serve"]
@@ -306,7 +307,7 @@ def _gateway(
             text=True,
             cwd=folder,
             env=ENVIRONMENT,
-            timeout=60,
+            timeout=PATIENCE,
         )
 
 

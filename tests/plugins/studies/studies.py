@@ -25,10 +25,9 @@ from pxp_fsm.web.guard import RESEARCHERS, RequestBudget
 from pxp_fsm.web.links import Links
 from pxp_fsm.web.pages import application
 from tests.plugins.studies.experts import answers
+from tests.waiting import PATIENCE
 from tests.web.experts import BASE, PORT, Server
 
-BOUND = 120.0
-"""Seconds for which what must happen is waited for."""
 WRITES = ("OCC", "CC(=O)O.Nc1ccccc1")
 
 
@@ -112,7 +111,7 @@ class StudyProcess(Server):
         token = self.links["researcher"].partition("token=")[2]
         base = f"http://127.0.0.1:{self.port}/api/study"
         headers = {"authorization": f"Bearer {token}"}
-        answer = httpx2.post(f"{base}/{path}", headers=headers, json={}, timeout=BOUND)
+        answer = httpx2.post(f"{base}/{path}", headers=headers, json={}, timeout=PATIENCE)
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
@@ -158,7 +157,7 @@ class Person:
 
     def until(self, wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         """The page, as soon as it is as wanted."""
-        end = time.monotonic() + BOUND
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             page = self.look()
             if wanted(page):

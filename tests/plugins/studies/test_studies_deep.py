@@ -23,13 +23,15 @@ from pxp_fsm.experiments.openings import TaskOpening
 from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Run
+from pxp_fsm.plugins.studies import slots, tasks
 from pxp_fsm.plugins.studies.export import export_study
 from pxp_fsm.plugins.studies.files import SlotLengths
 from pxp_fsm.plugins.studies.pages import host
 from pxp_fsm.plugins.studies.views import page_bytes
 from pxp_fsm.protocol.messages import Answer, Question
 from tests.plugins.studies.experts import SHORT, drug
-from tests.plugins.studies.studies import BOUND, Person, StudyProcess, study_server
+from tests.plugins.studies.studies import Person, StudyProcess, study_server
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.deep
 
@@ -100,11 +102,24 @@ def test_what_is_served_tells_nothing_of_a_blinded_partner(
 ) -> None:
     """Two partners that say the same, one quick and one slow: the same bytes, in the same order.
 
-    So are the pages at each piece of news; and there is none that brings nothing new.
+    So are the pages at each piece of news; and there is none that brings nothing new. Where the
+    machine is so slow that an answer misses its slot, which can be seen, slots last longer.
     """
     start, said = runs.start, Answer("CC(=O)O.Nc1ccccc1", "An amide. See US08440830B2. Use DCC.")
 
-    def pages(folder: str, partner: str, seconds: float) -> tuple[list[bytes], list[bytes]]:
+    late, released = list[slots.AnswerRelease](), slots.released
+
+    def noted(*given: float) -> slots.AnswerRelease:
+        release = released(*given)
+        late.extend([release] * (release.slots > 1))
+        return release
+
+    monkeypatch.setattr(slots, "released", noted)
+    monkeypatch.setattr(tasks, "released", noted)
+
+    def pages(partner: str, seconds: float, least: float) -> tuple[list[bytes], list[bytes]]:
+        folder = f"{partner}-{least}"
+
         def machine(_question: Question) -> Answer:
             time.sleep(seconds)
             return said
@@ -116,7 +131,7 @@ def test_what_is_served_tells_nothing_of_a_blinded_partner(
 
         monkeypatch.setattr(runs, "start", begin)
         (tmp_path / folder).mkdir()
-        study = replace(drug(tmp_path / folder, **SHORT), slots=SlotLengths(2.0, 3.0))
+        study = replace(drug(tmp_path / folder, **SHORT), slots=SlotLengths(least, least + 1))
         with study_server(study, tmp_path / folder / "people.sqlite") as found:
             heard, tell = list[bytes](), found.host.pages.tell
 
@@ -143,7 +158,12 @@ def test_what_is_served_tells_nothing_of_a_blinded_partner(
         assert all(before != after for before, after in pairwise(heard))
         return seen, heard
 
-    quick, slow = pages("quick", "zebra", 0.0), pages("slow", "walrus", 0.4)
+    for least in (2.0, 6.0, 18.0):
+        late.clear()
+        quick, slow = pages("zebra", 0.0, least), pages("walrus", 0.4, least)
+        if not late:
+            break
+    assert not late
     assert quick == slow
 
 
@@ -153,7 +173,7 @@ def test_a_partner_that_answers_within_a_slot_is_no_news(
     start, answers = runs.start, threading.Event()
 
     async def machine(_question: Question) -> Answer:
-        assert await asyncio.to_thread(answers.wait, BOUND)
+        assert await asyncio.to_thread(answers.wait, PATIENCE)
         return Answer("CC(=O)O.Nc1ccccc1", "An amide.")
 
     def begin(plan: Plan, board: SqlBlackboard, name: str) -> Run[TaskOpening]:
@@ -175,8 +195,7 @@ def test_a_partner_that_answers_within_a_slot_is_no_news(
         finally:
             answers.set()
         assert waits["session"]["messages"] == []  # the molecule is there, and nobody has answered
-        while not board.events(f"drug-experts-{one.subject}-1/1/1"):
-            time.sleep(0.01)
+        until(lambda: board.events(f"drug-experts-{one.subject}-1/1/1"))
         found.host.look(one.subject)
         assert heard == known
         assert one.look() == waits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from pytest_httpserver import HTTPServer
 
 from tests.plugins.studies.experts import drug
 from tests.plugins.studies.studies import study_server
+from tests.waiting import until
 from tests.web.test_writing import PREDICTION, REPLY, SlowModel
 
 
@@ -25,10 +25,7 @@ def model() -> Iterator[SlowModel]:
 
 def begun(model: SlowModel) -> None:
     """Wait until the model is asked."""
-    until = time.monotonic() + 60
-    while not model.asked:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: model.asked)
 
 
 @pytest.mark.deep
