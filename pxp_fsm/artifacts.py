@@ -29,7 +29,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}; make it, or choose another")
     _sweep(path)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    draft = path.with_name(f".{path.name}.{_here()}-{os.getpid():x}-{secrets.token_hex(2)}")
     try:
         yield draft
         draft.replace(path)
@@ -45,15 +45,38 @@ _ABANDONED = 3600.0
 """Seconds after which nobody is still writing a draft that has not changed."""
 
 
+@cache
+def _here() -> str:
+    """A name of where the processes of this one's numbers are: a machine, or a container."""
+    names = [os.uname().nodename] if hasattr(os, "uname") else []
+    with suppress(OSError):
+        names.append(str(Path("/proc/self/ns/pid").readlink()))
+    return hashlib.sha256(" ".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
+def _is_running(process: int) -> bool:
+    """Whether a process of that number may be running here."""
+    if os.name != "posix" or sys.platform == "emscripten":  # where there is no asking
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
 def _sweep(path: Path) -> None:
     """Remove the drafts of `path` that killed processes left behind."""
-    drafts = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
+    drafts = re.compile(rf"\.{re.escape(path.name)}\.([0-9a-f]{{8}})-([0-9a-f]+)-[0-9a-f]{{4}}")
     with suppress(OSError):
         for beside in path.parent.iterdir():
-            old = (
-                drafts.fullmatch(beside.name) and beside.lstat().st_mtime < time.time() - _ABANDONED
-            )
-            if old:
+            draft = drafts.fullmatch(beside.name)
+            if draft is None:
+                continue
+            killed = draft[1] == _here() and not _is_running(int(draft[2], 16))
+            if killed or beside.lstat().st_mtime < time.time() - _ABANDONED:
                 _remove(beside)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,3 +59,31 @@ def test_what_cannot_be_written_names_the_file_and_not_its_draft(tmp_path: Path)
     with pytest.raises(UsageError, match="there is no folder"):
         write_atomically(tmp_path / "nowhere" / "a.txt", "x")
     assert [one.name for one in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a draft goes after an hour")
+def test_the_next_to_write_removes_what_a_killed_process_left_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    (tmp_path / ".a.txt.0123").touch()  # of somebody else
+    code = (
+        "import os, signal, sys; from pathlib import Path; from pxp_fsm.artifacts import *\n"
+        "with atomic_path(Path(sys.argv[1])) as draft:\n"
+        "    draft.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    (left,) = tmp_path.glob(".a.txt.*-*")
+    assert (path.read_text(), left.read_text()) == ("old", "half")
+    with atomic_path(path) as draft:
+        assert not left.exists()
+        draft.write_text("mine")
+        write_atomically(path, "meanwhile")  # this process is running: its draft stays
+        assert draft.exists()
+        os.utime(draft, (0, time.time() - 3700))
+        write_atomically(path, "an hour later")
+        assert not draft.exists()
+        draft.write_text("new")
+    assert path.read_text() == "new"
+    assert {beside.name for beside in tmp_path.iterdir()} == {"a.txt", ".a.txt.0123"}
