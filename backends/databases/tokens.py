@@ -27,11 +27,15 @@ PAIRING_SECONDS = 600.0
 
 
 class Purpose(StrEnum):
-    """What a token is for: the link of a person, a device of theirs, or to pair one, once."""
+    """What a token is for: the link of a person, a device of theirs, or to pair one, once.
+
+    FOREIGN is one that somebody else has given out: stored once it was used, it opens nothing.
+    """
 
     LINK = "link"
     PAIRING = "pairing"
     DEVICE = "device"
+    FOREIGN = "foreign"
 
 
 class Holder(NamedTuple):
@@ -116,6 +120,36 @@ def revoke(
     if subject is not None:
         rows = rows.where(_t.subject == subject)
     return board.write(lambda connection: connection.execute(rows.values(revoked=at)).rowcount)
+
+
+def use(board: SqlBlackboard, scope: str, mark: str, *, now: float | None = None) -> None:
+    """Note that the token with this mark, which somebody else gave out, was used in `scope`."""
+    at = time.time() if now is None else now
+    row = {
+        "digest": _digest(f"{scope} {mark}"),
+        "scope": scope,
+        "subject": "",  # it stays when who came by it is forgotten
+        "purpose": Purpose.FOREIGN.value,
+        "created": at,
+        "expires": at,
+        "used": at,
+    }
+
+    def store(connection: Connection) -> None:
+        if not _is_there(connection, row["digest"]):
+            connection.execute(insert(tokens), row)
+
+    board.write(store)
+
+
+def is_used(board: SqlBlackboard, scope: str, mark: str) -> bool:
+    """Whether `use` has noted this mark."""
+    digest = _digest(f"{scope} {mark}")
+    return board.read(lambda connection: _is_there(connection, digest))
+
+
+def _is_there(connection: Connection, digest: object) -> bool:
+    return connection.scalar(select(_t.digest).where(_t.digest == digest)) is not None
 
 
 _VALID = select(_t.scope, _t.subject, _t.purpose).where(

@@ -50,7 +50,10 @@ EXTRAS = {
     "conformance": ("pxp.conformance: learning, and machines for tests", ("aalpy", "hypothesis")),
     "postgresql": ("databases on PostgreSQL, for several machines", ("psycopg",)),
     "parquet": ("pxp export --format parquet", ("pyarrow",)),
-    "sign": ("pxp verify --anchor", ("cryptography",)),
+    "sign": (
+        "pxp verify --anchor; studies whose panel signs its addresses",
+        ("cryptography", "pyjwt"),
+    ),
     "dask": ("pxp run --executor dask://...", ("distributed",)),
     "telemetry": (
         "traces of calls and sessions for OpenTelemetry",
@@ -66,6 +69,7 @@ MODULES = {
     "pillow": "PIL",
     "scikit-image": "skimage",
     "python-flint": "flint",
+    "pyjwt": "jwt",
     "z3-solver": "z3",
     "opentelemetry-api": "opentelemetry",
     "opentelemetry-sdk": "opentelemetry.sdk",

@@ -31,9 +31,10 @@ DAY = 86_400.0
 class Arrival(Protocol):
     """How people come who have no link: by an address with parameters, from another site."""
 
-    def page(self, given: Mapping[str, str]) -> Response | None:
-        """What somebody is shown first, who comes with these parameters; None where they mean
-        nobody. Nothing is stored by it. Raises `Refused`, saying why, where nobody is taken."""
+    def page(self, given: Mapping[str, str], address: str) -> Response | None:
+        """What somebody is shown first, who comes with these parameters by the whole `address`;
+        None where they mean nobody. Nothing is stored by it. Raises `Refused`, saying why, where
+        nobody is taken."""
 
     def take(self, given: Mapping[str, str]) -> str | None:
         """The token of who has seen that page and goes on. Raises `Refused` as `page` does."""
@@ -119,7 +120,7 @@ class Links:
                 )
             try:
                 if method != "POST":
-                    return self._arrival.page(given)
+                    return self._arrival.page(given, f"{self.address}/?{query}")
                 token = self._arrival.take(given) or ""
             except Refused as error:
                 return note("You cannot take part now", f"{error}.")

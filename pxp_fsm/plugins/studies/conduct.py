@@ -176,11 +176,13 @@ class Conduct:
         events = (row.label for row in rows if row.kind is Kind.EVENT)
         return tuple(label for label in dict.fromkeys(events) if label not in ("LAPSE", "WITHDRAW"))
 
-    def join(self, identifiers: Mapping[str, str] | None = None) -> str:
+    def join(self, identifiers: Mapping[str, str] | None = None, mark: str = "") -> str:
         """The pseudonym of who comes with these identifiers: a new one, or that of who came before.
 
-        Who comes before the study is open waits until it is. Raises `Refused` where it is paused,
-        closed or full, `UsageError` for identifiers that the study file does not name.
+        Who comes before the study is open waits until it is. `mark` is that of a signed address,
+        which takes one place only, also after its holder was forgotten. Raises `Refused` where the
+        study is paused, closed or full, or the address was used, `UsageError` for identifiers that
+        the study file does not name.
         """
         given = dict(identifiers or {})
         check_identifiers(self.study, given)
@@ -189,7 +191,9 @@ class Conduct:
             known = disclosure.identifiers_of(self.board, run)
             came = _who_came(known, given)
             if came in self._known:
+                self._use(mark)
                 return str(came)
+            self._check_unused(mark)
             place = self._next_place()
             numbers = [number_of(who) for who in {*self.subjects, *known}]
             number = number_of(came) if came else max(numbers, default=0) + 1
@@ -202,15 +206,25 @@ class Conduct:
             self._known[subject] = begin(self.board, run, subject, number + 1, about, place)
             self._seen[subject] = self._clock()
             self._align(self._known[subject])
+            self._use(mark)
             return subject
 
-    def check_joining(self, identifiers: Mapping[str, str]) -> None:
+    def check_joining(self, identifiers: Mapping[str, str], mark: str = "") -> None:
         """Raise what `join` would raise for these identifiers, and change nothing."""
         check_identifiers(self.study, identifiers)
         with self.alone:
             known = disclosure.identifiers_of(self.board, self.study.run)
             if _who_came(known, identifiers) not in self._known:
+                self._check_unused(mark)
                 self._next_place()
+
+    def _check_unused(self, mark: str) -> None:
+        if mark and tokens.is_used(self.board, self.study.run, mark):
+            raise Refused("this address has been used; come again from where you were sent")
+
+    def _use(self, mark: str) -> None:
+        if mark:
+            tokens.use(self.board, self.study.run, mark, now=self._clock())
 
     def _next_place(self) -> int:
         """The place of whoever comes next; raises `Refused` where nobody new can."""

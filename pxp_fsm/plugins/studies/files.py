@@ -15,11 +15,12 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 from pxp_fsm import registry
-from pxp_fsm.errors import DataError, Fault, Place, UsageError, quoted
+from pxp_fsm.errors import DataError, Fault, FileError, Place, UsageError, quoted
 from pxp_fsm.experiments import plan_data, plans
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.options import Option, given, option, outside
+from pxp_fsm.plugins.studies.keys import read_keys
 from pxp_fsm.schemas import FileContent, FileKind
 
 OF_ARM = ("protocol", "n", "k", "memo", "machine", "judge", "preset", "effort", "scope", "votes")
@@ -155,6 +156,60 @@ class LeavingCodes:
     withdrawn: str = option(value="")
 
 
+JWT = "RS256"
+"""The algorithm of a token (RFC 7519); the others sign the address itself."""
+
+RESERVED = ("token", "pair", "pxp-seen")
+"""Parameters of addresses that are the server's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressSignature:
+    """How a panel signs the addresses by which it sends people; see `signatures`.
+
+    RS256 is a JSON Web Token with the parameters in it. The others are the HMAC of the address up
+    to the parameter with the signature, which is its last.
+    """
+
+    algorithm: str = option(
+        "What the panel signs with; no other algorithm is taken.",
+        choices=(JWT, "HMAC-SHA256", "HMAC-SHA1"),
+    )
+    parameter: Text = option("The parameter with the token or the signature: prolific_token, hash.")
+    keys: str = option("RS256: the file with the panel's public keys, a JSON Web Key Set.", "")
+    issuer: str = option("RS256: the claim `iss` of the panel's tokens.", "")
+    claims: str = option(
+        "RS256: the claim in which the parameters stand.", "", default="they are claims themselves"
+    )
+    secret: str = option(
+        "HMAC: the environment variable with the secret, which never stands in a file.",
+        "",
+        pattern=r"^[A-Z][A-Z0-9_]*$(?!\n)",
+        problem="is no name of an environment variable (A-Z, 0-9 and _); the secret itself stands "
+        "in no file",
+    )
+
+    @property
+    def is_token(self) -> bool:
+        """Whether it is a JSON Web Token, and not the HMAC of an address."""
+        return self.algorithm == JWT
+
+    def problems(self) -> Iterator[Fault]:
+        """Keys of the other kind of signature, and those that are missing."""
+        needed: tuple[str, ...] = ("keys", "issuer")
+        other: tuple[str, ...] = ("secret",)
+        if not self.is_token:
+            needed, other = ("secret",), ("keys", "issuer", "claims")
+        missing = [name for name in needed if not getattr(self, name)]
+        if missing:
+            yield Fault((), f"{self.algorithm} is checked with {' and '.join(missing)}; add that")
+        for name in other:
+            if getattr(self, name):
+                yield Fault((name,), f"{name} has no effect with {self.algorithm}; remove it")
+        if self.parameter in RESERVED:
+            yield Fault(("parameter",), f"{self.parameter} is the server's own; name the panel's")
+
+
 @dataclass(frozen=True, slots=True)
 class Payment:
     """How participants are paid: the parameters they come with, and the links they leave by."""
@@ -173,9 +228,17 @@ class Payment:
         "needed where there are parameters.",
         MappingProxyType({}),
     )
+    signature: AddressSignature | None = option(
+        "How the panel signs the address, where it does.", None
+    )
 
     def problems(self) -> Iterator[Fault]:
         """Parameters that anybody could invent, and take the places of those whom a panel sends."""
+        if self.signature is not None and not self.parameters:
+            yield Fault(("signature",), "signature: name the parameters that it signs")
+        if self.signature is not None and self.signature.parameter in self.parameters:
+            message = f"{self.signature.parameter}: the signature is none of the parameters"
+            yield Fault(("parameters",), message)
         if self.parameters and not any(self.accepted.values()):
             message = 'accepted: name what a panel sends, as in accepted.STUDY_ID = ["65f1…"]'
             yield Fault(("parameters",), message)
@@ -346,7 +409,7 @@ def load_study(path: str | Path) -> Study:
     """
     file = STUDY.load(path)
     study = replace(file.value, file=file)
-    faults = list(_unusable(study))
+    faults = [*_unusable(study), *_unusable_keys(study)]
     if faults:
         raise file.refusal(*faults)
     return study
@@ -374,6 +437,16 @@ def _unusable(study: Study) -> Iterator[Fault]:
                 at: Place = ("arms", arm_at) if of_arm else ("tasks", task_at)
                 yield Fault((*at, named) if named else at, str(error))
                 return
+
+
+def _unusable_keys(study: Study) -> Iterator[Fault]:
+    """A file with a panel's public keys that has none."""
+    signature = study.payment.signature
+    if signature is not None and signature.is_token:
+        try:
+            read_keys(study.path.parent / signature.keys)
+        except (UsageError, FileError) as error:
+            yield Fault(("payment", "signature", "keys"), str(error))
 
 
 def pseudonym(place: int) -> str:

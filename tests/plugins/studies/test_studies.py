@@ -94,7 +94,7 @@ def test_the_button_is_for_whom_the_page_was_shown(there: StudyServer) -> None:
     study = there.host.conduct.study
     now = [1000.0]
     arrivals = Arrivals(there.host.conduct, lambda: now[0])
-    shown = arrivals.page(identifiers(study, "button"))
+    shown = arrivals.page(identifiers(study, "button"), BASE)
     assert shown is not None
     before = there.host.conduct.subjects
     address = re.search(r'action="/\?([^"]*)"', bytes(shown.body).decode())

@@ -29,11 +29,12 @@ from backends.databases.drafts import keep_draft
 from backends.people.waiting import SessionMoved
 from pxp_fsm.defaults import RESEARCH_ONLY
 from pxp_fsm.errors import Refused, UsageError, counted
-from pxp_fsm.plugins.studies.conduct import Conduct
-from pxp_fsm.plugins.studies.files import Study
+from pxp_fsm.plugins.studies.conduct import Conduct, check_identifiers
+from pxp_fsm.plugins.studies.files import RESERVED, Study
 from pxp_fsm.plugins.studies.lifecycles import OVER
 from pxp_fsm.plugins.studies.pages.host import ASKING, StudyHost
 from pxp_fsm.plugins.studies.pages.research import STUDY, add_research
+from pxp_fsm.plugins.studies.signatures import signature_check
 from pxp_fsm.plugins.studies.views import page_bytes
 from pxp_fsm.web.experts.answers import (
     PAGE,
@@ -241,7 +242,7 @@ class Paced:
         await self._app(scope, receive, paced)
 
 
-SEEN = "pxp-seen"
+SEEN = RESERVED[-1]
 """The parameter by which an address says that its page was seen."""
 
 SECONDS_OF_SEAL = 3600.0
@@ -253,17 +254,22 @@ class Arrivals:
 
     An address takes no place: it shows a page, and the button of that page does. Its address has a
     seal, which nobody can write who has not been sent the page; another site cannot read it.
+    Where the panel signs its addresses, the page is shown to those with a valid signature alone.
+    Raises `UsageError` where what a signature is checked with is not there.
     """
 
     def __init__(self, conduct: Conduct, clock: Callable[[], float] = time.time) -> None:
         self._conduct, self._clock = conduct, clock
         self._key = secrets.token_bytes(32)
+        self._check = signature_check(conduct.study)
 
-    def page(self, given: Mapping[str, str]) -> Response | None:
+    def page(self, given: Mapping[str, str], address: str) -> Response | None:
         """The page that says where one is; raises `Refused` where one cannot take part."""
         known = self._identifiers(given)
         if known is None:
             return None
+        mark = self._check(address, given, known)
+        self._conduct.check_joining(known, mark)
         until = int(self._clock() + SECONDS_OF_SEAL)
         return note(
             self._conduct.study.title,
@@ -272,7 +278,7 @@ class Arrivals:
             "whether you take part. Nothing is stored before.",
             status=200,
             button="Go on",
-            action=f"/?{urlencode({**known, SEEN: self._sealed(known, until)})}",
+            action=f"/?{urlencode({**known, SEEN: self._sealed(known, until, mark)})}",
         )
 
     def take(self, given: Mapping[str, str]) -> str | None:
@@ -280,11 +286,14 @@ class Arrivals:
         known = self._identifiers(given)
         if known is None:
             return None
-        until, seal = given.get(SEEN, "").partition(".")[0], given.get(SEEN, "")
+        seal = given.get(SEEN, "")
+        until, _, rest = seal.partition(".")
+        mark = rest.partition(".")[0]
         fresh = until.isascii() and until.isdigit() and float(until) > self._clock()
-        if not fresh or not hmac.compare_digest(seal, self._sealed(known, int(until))):
+        expected = self._sealed(known, int(until), mark) if fresh else ""
+        if not fresh or not hmac.compare_digest(seal.encode(), expected.encode()):
             raise Refused("this page is too old; open the address again")
-        return self._conduct.invite(self._conduct.join(known))
+        return self._conduct.invite(self._conduct.join(known, mark))
 
     def _identifiers(self, given: Mapping[str, str]) -> dict[str, str] | None:
         """Who comes with these parameters; None where some are missing."""
@@ -293,14 +302,14 @@ class Arrivals:
         if not names or len(known) < len(names):
             return None
         try:
-            self._conduct.check_joining(known)
+            check_identifiers(self._conduct.study, known)
         except UsageError as error:
             raise Refused("this address is none of this study") from error
         return known
 
-    def _sealed(self, known: Mapping[str, str], until: int) -> str:
-        text = json.dumps([until, sorted(known.items())])
-        return f"{until}.{hmac.new(self._key, text.encode(), 'sha256').hexdigest()}"
+    def _sealed(self, known: Mapping[str, str], until: int, mark: str) -> str:
+        text = json.dumps([until, mark, sorted(known.items())])
+        return f"{until}.{mark}.{hmac.new(self._key, text.encode(), 'sha256').hexdigest()}"
 
 
 @contextmanager
