@@ -1,9 +1,9 @@
-"""A program as a member of a system: asked one JSON line a turn, it replies with one.
+"""Programs as members of systems, and in the place of models: asked one JSON line, they reply one.
 
-A request is what every member is told (`prompting.members.briefing`), with the name of the
-`session`. A reply is `do`, `to` and `payload`, as of a model. The whole conversation is in each
-request, so that a program that was started anew goes on where it was. `docs/programs.md` is the
-page, `program.schema.json` the JSON Schema of both.
+A member's request is what every member is told (`prompting.members.briefing`), with the name of
+the `session`; its reply is `do`, `to` and `payload`, as of a model. In a model's place it is what
+the model is sent. The whole conversation is in each request, so that a program that was started
+anew goes on where it was. `docs/programs.md` is the page, `program.schema.json` the JSON Schema.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ import signal
 from asyncio import Lock
 from asyncio.subprocess import PIPE, Process
 from asyncio.subprocess import create_subprocess_exec as start_process
+from base64 import b64encode
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import resources
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.members import briefing, read_intent
+from pxp_fsm.prompting.model import Capability, ChatTurn, ModelRequest, Reply
 from pxp_fsm.sessions.actors import Intent, Turn
 
 LONGEST = 1_000_000
@@ -36,29 +40,32 @@ def schema() -> dict[str, Any]:
     return loaded
 
 
-class ProgramMember:
-    """What the program `command` says, as the member that follows `table`.
+PREFIX = "program:"
+"""What the name of a program begins with; its command follows."""
 
-    It is started without a shell at the first turn, and ended by `aclose` with its process group.
-    Raises `UsageError` for a command that cannot be started, and `NoAnswer` where the program ends
-    or says what is no reply.
+
+class Program:
+    """A program that is asked one line of JSON after another.
+
+    It is started without a shell when it is first asked, and ended by `aclose` with its process
+    group. Raises `UsageError` for a command that cannot be started, and `NoAnswer` where the
+    program ends.
     """
 
-    def __init__(self, command: str, table: Automaton) -> None:
+    def __init__(self, command: str) -> None:
         try:
             self._command = shlex.split(command)
         except ValueError as error:
             raise UsageError(f"{quoted(command)} is no command: {error}") from error
         if not self._command:
             raise UsageError("a program's command is empty; write program:COMMAND")
-        self._table = table
         self._process: Process | None = None
         self._turns = Lock()
 
     @property
-    def name(self) -> str:
+    def command(self) -> str:
         """The command, as a session records it."""
-        return f"program {shlex.join(self._command)}"
+        return shlex.join(self._command)
 
     def check(self) -> None:
         """Raise `UsageError` where there is no such program."""
@@ -68,18 +75,12 @@ class ProgramMember:
                 f"of one that exists"
             )
 
-    async def __call__(self, turn: Turn) -> Intent | None:
-        """What the program wants to do at `turn`."""
-        told = {"session": turn.session, **briefing(turn, self._table)}
-        line = json.dumps(told, ensure_ascii=False).encode() + b"\n"
+    async def ask(self, request: Mapping[str, object]) -> str:
+        """The line with which it replies to a request, without its end."""
+        line = json.dumps(request, ensure_ascii=False).encode() + b"\n"
         async with self._turns:  # a request that was cancelled first ends the program it started
             reply = await self._asked(line)
-        try:
-            return read_intent(reply.decode("utf-8", "replace"), turn, self._table)
-        except DataError as error:
-            await self.aclose()
-            text = reply.decode("utf-8", "replace").rstrip("\n")
-            raise NoAnswer(f"the program said {quoted(text, 200)}: {error}") from error
+        return reply.decode("utf-8", "replace").rstrip("\n")
 
     async def aclose(self) -> None:
         """End the program and its process group; on Windows the program alone."""
@@ -127,6 +128,78 @@ class ProgramMember:
                     f"command of a program that exists"
                 ) from error
         return self._process
+
+
+class ProgramMember:
+    """What the program `command` says, as the member that follows `table`.
+
+    Raises what `Program` raises, and `NoAnswer` where it says what is no reply.
+    """
+
+    def __init__(self, command: str, table: Automaton) -> None:
+        self._program = Program(command)
+        self._table = table
+
+    @property
+    def name(self) -> str:
+        """The command, as a session records it."""
+        return f"program {self._program.command}"
+
+    def check(self) -> None:
+        """Raise `UsageError` where there is no such program."""
+        self._program.check()
+
+    async def __call__(self, turn: Turn) -> Intent | None:
+        """What the program wants to do at `turn`."""
+        reply = await self._program.ask({"session": turn.session, **briefing(turn, self._table)})
+        try:
+            return read_intent(reply, turn, self._table)
+        except DataError as error:
+            await self.aclose()
+            raise NoAnswer(f"the program said {quoted(reply, 200)}: {error}") from error
+
+    async def aclose(self) -> None:
+        """End the program, as `Program.aclose` does."""
+        await self._program.aclose()
+
+
+class ProgramModel:
+    """The program `command` in the place of a language model; fills `LanguageModel`.
+
+    A reply is read as a model's: one that is of no use is asked for again, with the reason. Raises
+    what `Program` raises.
+    """
+
+    capabilities = frozenset({Capability.SCHEMA, Capability.IMAGES})
+
+    def __init__(self, command: str) -> None:
+        self._program = Program(command)
+        self.check, self.aclose = self._program.check, self._program.aclose
+
+    @property
+    def name(self) -> str:
+        return f"{PREFIX}{self._program.command}"
+
+    async def reply(self, request: ModelRequest) -> Reply:
+        told = {
+            "session": request.session,
+            "purpose": request.purpose,
+            "system": request.system,
+            "turns": [_turn(turn) for turn in request.turns],
+            "schema": request.schema,
+        }
+        return Reply(await self._program.ask(told))
+
+
+def _turn(turn: ChatTurn) -> dict[str, object]:
+    """A turn as a program is told it: with its data apart from the words around them."""
+    found: dict[str, object] = {"role": turn.role, "text": turn.text, "data": unframed(turn.text)}
+    if turn.images:
+        found["images"] = [
+            {"media_type": image.media_type, "base64": b64encode(image.data).decode("ascii")}
+            for image in turn.images
+        ]
+    return found
 
 
 async def _exchanged(process: Process, line: bytes) -> bytes:

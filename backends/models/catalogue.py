@@ -29,7 +29,7 @@ They are read from the environment alone, where the key is, and from no `.env` f
 given a folder is not to send the key elsewhere by it.
 """
 
-_FORMS = "write anthropic:NAME, openai:NAME or openai:NAME@URL"
+_FORMS = "write anthropic:NAME, openai:NAME, openai:NAME@URL, script:FILE or program:COMMAND"
 _URL = re.compile(r"@(?=https?://)")
 
 

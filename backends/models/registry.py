@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from backends import programs
 from backends.models import scripts
 from backends.models.catalogue import ModelFacts, catalogue
 from backends.models.clients.anthropic_messages import AnthropicMessages
@@ -21,7 +23,9 @@ from backends.models.middleware.cache import Asked, CallCache, cached, replayed
 from backends.models.middleware.limits import Limits, limited
 from backends.models.middleware.recording import recorded, traced
 from backends.models.middleware.retry import RetryPolicy, retried
+from backends.models.scripts import Script
 from backends.models.settings import Settings
+from backends.programs import ProgramModel
 from pxp_fsm.errors import UsageError, quoted, require_extra
 from pxp_fsm.prompting.model import (
     NOTHING_SPENT,
@@ -46,8 +50,16 @@ def check_model(
 
     Refused are a name that is none, a model that its vendor has retired or that lacks what it
     `needs`, one whose price a cap would have to know, and one whose key is not there (unless a
-    recording stands in for it).
+    recording stands in for it). A script's file and a program are tried here.
     """
+    local = _local(name, settings)
+    if local is not None:
+        missing = sorted(str(capability) for capability in {*needs} - local.capabilities)
+        if missing:
+            raise UsageError(f"{name} does not support what is requested: {', '.join(missing)}")
+        if isinstance(local, ProgramModel):
+            local.check()
+        return local.capabilities
     facts = catalogue(settings.catalogue).facts(name)
     if settings.replay is None:
         facts.check_served()
@@ -69,12 +81,37 @@ def check_model(
 
 def check_effort(name: str, effort: str, settings: Settings = Settings()) -> None:
     """Raise `UsageError` where the model `name` does not take this level of effort."""
-    levels = catalogue(settings.catalogue).facts(name).server.effort
+    local = is_local(name)
+    levels = () if local else catalogue(settings.catalogue).facts(name).server.effort
     if effort not in levels:
         raise UsageError(
             f"{name} takes no effort {quoted(effort)}; it takes: {', '.join(levels) or 'none'}",
             "effort",
         )
+
+
+def is_local(name: str) -> bool:
+    """Whether the model `name` is on no server: a script's file, or a program."""
+    return name.startswith((scripts.PREFIX, programs.PREFIX))
+
+
+def _local(name: str, settings: Settings) -> Script | ProgramModel | None:
+    """The script or the program of that name, opened anew; None for a model on a server."""
+    if name.startswith(scripts.PREFIX):
+        return scripts.read_script(Path(name.removeprefix(scripts.PREFIX)))
+    if not name.startswith(programs.PREFIX):
+        return None
+    own = os.environ.get(_PROGRAMS, "").split(",")
+    if name not in {*settings.programs, *(programs.PREFIX + command.strip() for command in own)}:
+        raise UsageError(
+            f"{quoted(name)} is named by a file or a database, which start no program; if you "
+            f"would start it yourself, set {_PROGRAMS} in the environment to its command"
+        )
+    return ProgramModel(name.removeprefix(programs.PREFIX))
+
+
+_PROGRAMS = "PXP_PROGRAMS"
+"""The variable with the commands that files and databases may name, separated by commas."""
 
 
 def _check_library(facts: ModelFacts) -> None:
@@ -136,7 +173,7 @@ class Serving:
             self._cache.keep(asked, reply)
         self._limits: dict[str, Limits] = {}
         self._models: dict[str, LanguageModel] = {}
-        self._clients: list[AnthropicMessages | OpenAIChat] = []
+        self._clients: list[AnthropicMessages | OpenAIChat | ProgramModel] = []
         self._queues: list[BatchQueue] = []
 
     async def __aenter__(self) -> Serving:
@@ -167,15 +204,19 @@ class Serving:
         """The model `name`; the same one each time. Raises what `check_model` does.
 
         The name of a script's file, `script:FILE`, opens it anew: what it has replied counts in it.
+        A program, `program:COMMAND`, runs until these models are closed.
         """
-        if name.startswith(scripts.PREFIX):
-            script = scripts.read_script(Path(name.removeprefix(scripts.PREFIX)))
-            return (
-                script if self._log is None else layered(script, recorded(script.name, self._log))
-            )
-        if name not in self._models:
+        if name in self._models:
+            return self._models[name]
+        local = _local(name, self.settings)
+        if local is None:
             self._models[name] = self._opened(name)
-        return self._models[name]
+            return self._models[name]
+        model = local if self._log is None else layered(local, recorded(local.name, self._log))
+        if isinstance(local, ProgramModel):
+            self._clients.append(local)
+            self._models[name] = model
+        return model
 
     def _opened(self, name: str) -> LanguageModel:
         facts = self._table.facts(name)
@@ -237,7 +278,7 @@ async def open_models(
     spent: Spending = NOTHING_SPENT,
     known: Iterable[tuple[Asked, Reply]] = (),
 ) -> AsyncIterator[Callable[[str], LanguageModel]]:
-    """Opens models by name, or a script's file as `script:FILE`; all share limits and caps.
+    """Opens models by name, `script:FILE` and `program:COMMAND` too; all share limits and caps.
 
     `log` records every call, `ledger` each attempt; `spent` and `known` are what a run that is
     resumed has spent, and was replied. The function raises `UsageError` for a name

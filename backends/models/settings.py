@@ -27,8 +27,10 @@ class Settings:
 
     Rate limits are per server, caps per run. `timeout` is in seconds, and bounds how long a server
     sends nothing; `silence` bounds how long a stream brings no token. `catalogue` is a file of
-    one's own with servers and prices, which come before the bundled ones. Raises `UsageError` for
-    values that are out of range or exclude each other.
+    one's own with servers and prices, which come before the bundled ones. `programs` are those that
+    may be started in a model's place (`program:COMMAND`), since somebody named them: no file or
+    database, but a command line, or the environment (`PXP_PROGRAMS`, separated by commas). Raises
+    `UsageError` for values that are out of range or exclude each other.
     """
 
     requests: int | None = option(
@@ -76,6 +78,7 @@ class Settings:
         "Whether each round of all open sessions is sent as one batch.", False, only_in=_FILE
     )
     catalogue: Path | None = None
+    programs: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         options.check_ranges(self)

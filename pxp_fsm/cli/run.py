@@ -175,17 +175,14 @@ def _save_plan(request: options.RunTask, path: Path) -> None:
 def experiment(request: options.RunExperiment) -> int:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     _where(request)
-    loaded = files.load(request.file, with_assignments({}, request.assignments))
+    given = with_assignments({}, request.assignments)
+    loaded = files.load(request.file, given)
+    settings = replace(request.models.settings, programs=plans.programs_named(given))
     _see_the_person(loaded.plan)
-    members.models(
-        loaded.plan,
-        loaded.task,
-        loaded.data,
-        request.models.settings,
-    )
+    members.models(loaded.plan, loaded.task, loaded.data, settings)
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        opened = files.open_run(loaded, board, request.models.settings)
+        opened = files.open_run(loaded, board, settings)
         click.echo(printable(f"Experiment {loaded.title}, fingerprint {loaded.fingerprint}"))
         yield "", opened
 
@@ -312,7 +309,7 @@ def _task(request: options.RunTask, source: RunOrigin) -> tuple[Begun, TaskScree
     if source.origin is not None:
         return _fork(source.origin, request), TaskScreen(request, monitors)
     openings = {
-        setting: TaskOpening.read(plan, settings=request.models.settings)
+        setting: TaskOpening.read(plan, settings=_models(request))
         for setting, plan in _settings(request).items()
     }
     for opening in openings.values():
@@ -340,11 +337,16 @@ def _fork(origin: Origin, request: options.RunTask) -> Begun:
         plans.answer_in(given["answer"])
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        forked = runs.fork(origin, board, given, request.models.settings, changes=request.changes)
+        forked = runs.fork(origin, board, given, _models(request), changes=request.changes)
         _see_the_person(forked.opening.plan)
         yield "", forked
 
     return begun
+
+
+def _models(request: options.RunTask) -> Settings:
+    """How models are asked; the programs that the command line names may be started."""
+    return replace(request.models.settings, programs=plans.programs_named(request.plan))
 
 
 def _values(request: options.RunTask) -> Mapping[str, Any]:

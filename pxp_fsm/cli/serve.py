@@ -150,7 +150,7 @@ def _title(run: Run[Any]) -> str:
 
 def _opened(target: str, given: Mapping[str, Any], request: options.ServeRuns) -> Iterator[Opened]:
     """The runs that a target means: one for each expert of a task or file, or that of the name."""
-    settings = request.models.settings
+    settings = replace(request.models.settings, programs=plans.programs_named(given))
     is_file = Path(target).suffix in (".toml", ".json")
     if not is_file and target not in task_meanings():
         for name in ("subjects", "assignments", "mcp"):

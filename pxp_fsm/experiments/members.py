@@ -29,6 +29,7 @@ from backends.people.browser import (
 )
 from backends.people.choices import WhyNot
 from backends.people.terminal import PersonMember
+from backends.programs import PREFIX as PROGRAM
 from backends.programs import ProgramMember
 from guards.decisions import AskPerson
 from guards.judge import GIVES, Judge, Scope
@@ -363,7 +364,11 @@ def _able(
         if effort is not None:
             registry.check_effort(name, effort, settings)
     table = catalogue(settings.catalogue)
-    named = (table.facts(name) for name, _needs, _effort in wanted if name is not None)
+    named = (
+        table.facts(name)
+        for name, _needs, _effort in wanted
+        if name is not None and not registry.is_local(name)
+    )
     told = warnings(named, date.today())
     other = tuple(dict.fromkeys(deviations))
     return Selection(machine, judge, prompts, told, other, plan.human_model)
@@ -573,9 +578,6 @@ class Roles:
         return {name: Judge(model, prompts, scope, votes=votes, owner=name) for name in names}
 
 
-_PROGRAM = "program:"
-
-
 def respondents(
     file: SystemFile,
     given: Mapping[str, str],
@@ -626,15 +628,15 @@ def _check(line: MemberLine, who: str, settings: Settings) -> None:
         read_script(Path(who.removeprefix(PREFIX)))
     elif who == RANDOM:
         RandomMember(line.automaton)
-    elif who.startswith(_PROGRAM):
-        ProgramMember(who.removeprefix(_PROGRAM), line.automaton).check()
+    elif who.startswith(PROGRAM):
+        ProgramMember(who.removeprefix(PROGRAM), line.automaton).check()
     elif who not in ("", TERMINAL, MCP):
         check_model(who, settings=settings)
 
 
 def is_local(who: str) -> bool:
     """Whether it takes no server to answer as `who`: nobody, chance, or a program."""
-    return who in ("", RANDOM) or who.startswith(_PROGRAM)
+    return who in ("", RANDOM) or who.startswith(PROGRAM)
 
 
 def _missing(name: str, who: str, some: bool) -> str | None:
@@ -714,6 +716,6 @@ def _member(
         return PersonMember(line.automaton, line.instructions)
     if who == RANDOM:
         return RandomMember(line.automaton, seed)
-    if who.startswith(_PROGRAM):
-        return ProgramMember(who.removeprefix(_PROGRAM), line.automaton)
+    if who.startswith(PROGRAM):
+        return ProgramMember(who.removeprefix(PROGRAM), line.automaton)
     return ModelMember(opened(who), line.automaton, line.instructions, repetition=number)

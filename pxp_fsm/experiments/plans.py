@@ -280,9 +280,10 @@ class Plan:
         only_in=_IN_FILE,
     )
     machine: str | None = option(
-        "Who predicts: a model (anthropic:NAME, openai:NAME[@URL]; pxp help models), of a network "
-        "that of every agent, of a panel one for each machine, separated by commas; or an "
-        "assistant (mcp, mcp:relations, mcp:answers; pxp help mcp).",
+        "Who predicts: a model (anthropic:NAME, openai:NAME[@URL]; pxp help models) or a program "
+        "(program:COMMAND; pxp help programs), of a network that of every agent, of a panel one "
+        "for each machine, separated by commas; or an assistant (mcp, mcp:relations, mcp:answers; "
+        "pxp help mcp).",
         None,
         metavar="WHO",
         listed="models",
@@ -640,6 +641,17 @@ def models_named(machine: str | None, agents: int | None) -> tuple[str, ...]:
     if machine is None:
         return ()
     return (machine,) if agents is None else tuple(map(str.strip, machine.split(",")))
+
+
+def programs_named(values: Mapping[str, Any]) -> frozenset[str]:
+    """The programs that fields of a plan name in the place of models.
+
+    >>> sorted(programs_named({"machine": "program:./a, openai:b", "human": "terminal"}))
+    ['program:./a']
+    """
+    named = (str(values.get(field) or "").split(",") for field in ("machine", "human", "judge"))
+    names = (name.strip() for each in named for name in each)
+    return frozenset(name for name in names if name.startswith("program:"))
 
 
 def check_plan(plan: Plan) -> None:
