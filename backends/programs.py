@@ -44,7 +44,7 @@ PREFIX = "program:"
 """What the name of a program begins with; its command follows."""
 
 
-class Program:
+class JsonProgram:
     """A program that is asked one line of JSON after another.
 
     It is started without a shell when it is first asked, and ended by `aclose` with its process
@@ -133,11 +133,11 @@ class Program:
 class ProgramMember:
     """What the program `command` says, as the member that follows `table`.
 
-    Raises what `Program` raises, and `NoAnswer` where it says what is no reply.
+    Raises what `JsonProgram` raises, and `NoAnswer` where it says what is no reply.
     """
 
     def __init__(self, command: str, table: Automaton) -> None:
-        self._program = Program(command)
+        self._program = JsonProgram(command)
         self._table = table
 
     @property
@@ -159,7 +159,7 @@ class ProgramMember:
             raise NoAnswer(f"the program said {quoted(reply, 200)}: {error}") from error
 
     async def aclose(self) -> None:
-        """End the program, as `Program.aclose` does."""
+        """End the program, as `JsonProgram.aclose` does."""
         await self._program.aclose()
 
 
@@ -167,13 +167,13 @@ class ProgramModel:
     """The program `command` in the place of a language model; fills `LanguageModel`.
 
     A reply is read as a model's: one that is of no use is asked for again, with the reason. Raises
-    what `Program` raises.
+    what `JsonProgram` raises.
     """
 
     capabilities = frozenset({Capability.SCHEMA, Capability.IMAGES})
 
     def __init__(self, command: str) -> None:
-        self._program = Program(command)
+        self._program = JsonProgram(command)
         self.check, self.aclose = self._program.check, self._program.aclose
 
     @property
