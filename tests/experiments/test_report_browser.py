@@ -116,7 +116,13 @@ def test_sessions_are_unfolded_a_click_away_and_printed_where_open(tmp_path: Pat
             sessions = page.locator("details.session")
             assert page.get_by_text("3 of 3 sessions are two-way intelligible").is_visible()
             assert page.locator("#table1 table").is_visible()
-            assert page.locator("figure svg").count() == 3
+            assert page.locator("figure svg").count() == 6
+            for width, drawn in ((1280, "wide"), (390, "narrow")):
+                page.set_viewport_size({"width": width, "height": 800})
+                visible = page.locator("figure svg:visible")
+                assert (
+                    visible.count() == page.locator(f"figure .on-{drawn} svg:visible").count() == 3
+                )
             if scripts:
                 expect(sessions).to_have_count(2)
                 sessions.nth(1).locator("summary").first.click()

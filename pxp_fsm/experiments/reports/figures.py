@@ -220,6 +220,9 @@ def _coloured(value: str, name: str, colours: Mapping[str, str]) -> str:
 SCREEN = Room(691.2, 374.4, 9.0)
 """The room of a figure on a page: as wide as the page's text."""
 
+PHONE = Room(262.0, 400.0, 9.0)
+"""That on the page of a telephone, with letters that need no magnifying."""
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -596,7 +599,9 @@ def chart(title: str, tally: RunTally, room: Room = SCREEN) -> DrawnFigure:
         if number == 1 and wide:
             sheet.text((1.0, size), "message 1", size, LIGHT["grey"])
         else:
-            sheet.text((plane.x(number), size), str(number), size, LIGHT["grey"], "middle")
+            is_cut = number == columns[-1] < tally.longest
+            shown = f"{number} of {tally.longest:,}" if is_cut else str(number)
+            sheet.text((plane.x(number), size), shown, size, LIGHT["grey"], "middle")
     return sheet.figure(title)
 
 

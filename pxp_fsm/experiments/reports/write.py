@@ -44,7 +44,7 @@ from pxp_fsm.experiments.plan_data import WITHOUT_PLAN, stored_deviations
 from pxp_fsm.experiments.reports import figures
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport, gather
 from pxp_fsm.experiments.reports.conversations import ReportedTalk, conversation, facts_of
-from pxp_fsm.experiments.reports.figures import SCREEN, Curve, DrawnFigure, PlotMark, rows
+from pxp_fsm.experiments.reports.figures import PHONE, SCREEN, Curve, DrawnFigure, PlotMark, rows
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.systems import gather_system
 from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, CurvePoint
@@ -321,7 +321,6 @@ def _templates() -> Any:
 def write_page(
     board: SqlBlackboard,
     reports: Sequence[RunReport],
-    drawings: Sequence[Drawings],
     others: Sequence[ReportedRun],
     whole: Mapping[str, Sequence[str]],
     beside: Sequence[str],
@@ -330,17 +329,14 @@ def write_page(
 ) -> None:
     """Write the page of `reports` and of `others` into `file`, a part at a time.
 
-    `drawings` are the figures of each run, `whole` names the sessions of each run that are shown
+    `whole` names the sessions of each run that are shown
     whole, `beside` the files that are left beside the page. `source` says where the sessions
     are from, in place of the database's name. Raises `UsageError` where a library
     that the page needs is not installed.
     """
     require_extra("report", "a report", {"jinja2": "jinja2"})
     gallery, script = Gallery(), _resource("page.js")
-    sections = [
-        _section(board, report, place, of_it, whole)
-        for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
-    ]
+    sections = [_section(board, report, place, whole) for place, report in enumerate(reports)]
     sessions = partial(
         _templates().get_template("sessions.html.jinja").generate,
         sections=sections,
@@ -428,7 +424,6 @@ def _section(
     board: SqlBlackboard,
     report: RunReport,
     place: int,
-    drawings: Drawings,
     whole: Mapping[str, Sequence[str]],
 ) -> Section:
     measured = report.performance
@@ -448,10 +443,7 @@ def _section(
         report,
         _facts(report),
         tuple(f"Not shown {where}: {why}." for where, why in reasons if isinstance(why, str)),
-        {
-            name: figure if figure is None else figure.element(f"{name[0]}{place}")
-            for name, figure in drawings.items()
-        },
+        _figures_of_page(report, place),
         categories(report),
         table,
         len(report.tally.sequences) - len(table.rows),
@@ -459,6 +451,18 @@ def _section(
         tuple(whole.get(report.name, ())),
         _session_facts(board, report, whole),
     )
+
+
+def _figures_of_page(report: RunReport, place: int) -> Mapping[str, Markup | None]:
+    """The figures of a run, each for wide screens and for narrow ones, of which one is shown."""
+    wide, narrow = drawings_of(report), drawings_of(report, PHONE)
+    shown = Markup('<div class="on-wide">{}</div><div class="on-narrow">{}</div>')
+    return {
+        name: None
+        if figure is None or small is None
+        else shown.format(figure.element(f"{name[0]}{place}"), small.element(f"{name[0]}{place}n"))
+        for (name, figure), small in zip(wide.items(), narrow.values(), strict=True)
+    }
 
 
 def _session_facts(
@@ -857,7 +861,6 @@ def write(
         kind.report(board, record) for record in planned if (kind := kinds[record.run]) is not None
     ]
     stem = path.with_suffix("")
-    drawings = list(map(drawings_of, reports))
     left = {} if figures is None else _figures(reports, room, figures)
     texts = dict(_texts(board, reports, others, partial(as_latex, room=room)))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
@@ -868,7 +871,7 @@ def write(
             return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
 
         beside = [name.name for name in names.values()]
-        write_page(board, reports, drawings, others, whole, beside, opened(path), source)
+        write_page(board, reports, others, whole, beside, opened(path), source)
         for suffix, target in names.items():
             opened(target).writelines(texts[suffix])
     for file, content in left.items():
