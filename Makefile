@@ -42,7 +42,7 @@ $(READY_DEV): pyproject.toml | $(BIN)/python
 	@touch $(READY) $@
 
 $(READY_DEEP): $(READY_DEV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,inspect,site,storm]' 'a2a-sdk[http-server]==1.3.0' 'langgraph>=1.2' 'cvc5>=1.2'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,inspect,site,storm]' 'a2a-sdk[http-server]==1.3.0' 'langgraph>=1.2' 'cvc5>=1.2' 'uv>=0.9'
 	@touch $@
 
 run: $(READY)

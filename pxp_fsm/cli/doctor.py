@@ -130,7 +130,7 @@ def _last(line: DoctorLine) -> str:
 
 def _machine() -> Iterator[DoctorLine]:
     tried = sys.platform == "linux"
-    remark = "" if tried else "pxp-fsm is tried on Linux alone; see README, Platforms"
+    remark = "" if tried else "pxp-fsm is tried on Linux alone; see pxp help install"
     yield DoctorLine("base", "pxp-fsm", "", f"{__version__} in {HOME}")
     yield DoctorLine("base", "Python", "", platform.python_version())
     checker = str(HOME / "proofs" / "recheck.py")
