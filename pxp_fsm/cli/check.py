@@ -24,12 +24,16 @@ def _is_file(subject: object) -> bool:
     return isinstance(subject, str) and Path(subject).is_file()
 
 
+def _has_file(subject: str) -> bool:
+    """Whether a file is named, or a member NAME=FILE."""
+    return Path(subject).exists() or Path(subject.partition("=")[2] or subject).exists()
+
+
 def tables(request: options.CheckTables) -> int:
     """Check what is asked for, and show the results."""
     for subject in request.subjects:
-        file = str(subject).partition("=")[2] or str(subject)
-        if " " in file and not _is_file(file) and not _is_file(str(subject)):
-            formula = shlex.quote(str(subject))
+        if isinstance(subject, str) and " " in subject and not _has_file(subject):
+            formula = shlex.quote(subject)
             raise UsageError(
                 f"{quoted(subject)} is no file; a formula is given by --formula {formula}"
             )

@@ -19,9 +19,8 @@ pytestmark = [
 
 CORE = (
     "tests/protocol",
-    "tests/prompting",
-    "tests/guards",
-    "tests/automata",
+    "tests/automata/test_tables.py",
+    "tests/automata/test_message_values.py",
     "tests/sessions/test_live.py",
     "tests/sessions/test_sessions.py",
     "tests/backends/test_blackboard.py",

@@ -366,7 +366,7 @@ def test_large_buffers_are_not_too_much_for_spins_formulas(tmp_path: Path) -> No
         (to_tla, "EF ended", "it speaks of some run"),
         (to_tla, "a@IDLE U ended", "there is no U"),
         (to_tla, "X ended", "there is no X"),
-        (to_prism, "F nowhere", "there is no 'nowhere'; there are: "),
+        (to_prism, "F nowhere", "there is no 'nowhere'; there are 106 names like: 1.INIT, 1:RAT"),
     ],
 )
 def test_what_a_language_cannot_say_is_refused(
