@@ -53,7 +53,7 @@ def test_the_core_works_in_versions_at_both_ends(resolution: str, tmp_path: Path
             ".[dev]",
         ],
     ):
-        subprocess.run(command, check=True, cwd=ROOT, env=environment)
+        subprocess.run([*map(str, command)], check=True, cwd=ROOT, env=environment)
     # A warning of an old version about another is no fault of ours.
     options = ("-q", "-n", "2", "-p", "no:cacheprovider", "-o", "filterwarnings=")
     done = subprocess.run(
