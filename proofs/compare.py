@@ -52,10 +52,10 @@ def compare(
     for name in relations:
         if name not in TITLES:
             raise unknown_name("relation", name, TITLES)
-    given = dict(parameters or {})
-    left, right = (_subject(operand, given) for operand in (first, second))
+    settings = dict(parameters or {})
+    left, right = (_subject(operand, settings) for operand in (first, second))
     known = {name for _, names in (left, right) for name in names}
-    unknown = [name for name in given if name not in known]
+    unknown = [name for name in settings if name not in known]
     if unknown:
         there = ", ".join(sorted(known)) or "none"
         reason = f"neither counts with a parameter {unknown[0]}; there are: {there}"
@@ -73,20 +73,20 @@ def compare(
 
 
 def _subject(
-    given: System | Automaton | str, parameters: Mapping[str, object]
+    compared: System | Automaton | str, parameters: Mapping[str, object]
 ) -> tuple[System | Automaton, Collection[str]]:
     """The table or the system by its rules, where their parameters are known, and their names."""
     own: Mapping[str, object] = {}
-    if isinstance(given, System | Automaton):
-        subject = given
-    elif not isinstance(given, str):
+    if isinstance(compared, System | Automaton):
+        subject = compared
+    elif not isinstance(compared, str):
         raise UsageError(
-            f"compare takes a System, an automaton, or its name or file, not {quoted(given)}"
+            f"compare takes a System, an automaton, or its name or file, not {quoted(compared)}"
         )
-    elif is_system_file(given):
-        subject, own = System.load(given), read_system(given).parameters
+    elif is_system_file(compared):
+        subject, own = System.load(compared), read_system(compared).parameters
     else:
-        subject = load_automaton(given)
+        subject = load_automaton(compared)
     known = {parameter.name for table in _tables(subject) for parameter in table.rules.parameters}
     values = {**own, **{name: value for name, value in parameters.items() if name in known}}
     if isinstance(subject, System):

@@ -187,8 +187,8 @@ class _Followed(Protocol):
         Raises `TooLarge` where that has too many states.
         """
 
-    def members(self, given: tuple[str, ...]) -> tuple[str, ...]:
-        """The names of a session's members, where they are `given`, or are not."""
+    def members(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of a session's members, where they are `names`, or are not."""
 
     def label(self, members: tuple[str, ...]) -> Callable[[Event], str]:
         """How the model calls an event of a session between these; `Refused` where it cannot."""
@@ -217,8 +217,8 @@ class _OfRules:
         model = SessionModel(rules, Theory(self._assumptions), observes=False)
         return over(self._formula, ObservedSessions(model, self._read), _STATES)
 
-    def members(self, given: tuple[str, ...]) -> tuple[str, ...]:
-        called = given or AGENTS
+    def members(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        called = names or AGENTS
         if len(called) != len(AGENTS):
             raise UsageError(f"{self._rules.name} is between two agents, not {len(called)}")
         if len(set(called)) < len(called):
@@ -340,9 +340,9 @@ class _OfSystem:
     def automaton(self) -> Deterministic[Any, str]:
         return over(self._formula, self._noting, _STATES)
 
-    def members(self, given: tuple[str, ...]) -> tuple[str, ...]:
+    def members(self, names: tuple[str, ...]) -> tuple[str, ...]:
         own = tuple(member.name for member in self._system.members)
-        if given and given != own:
+        if names and names != own:
             raise UsageError(f"the members of {self._system.name} are {', '.join(own)}")
         return own
 

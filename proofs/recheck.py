@@ -449,15 +449,15 @@ class Theory:
     is reflexive. Raises ValueError where a state would not stand for any number of values.
     """
 
-    def __init__(self, given: str, asks_each: bool, itself: bool) -> None:
-        assumed = frozenset(given)
-        if "".join(sorted(assumed)) != given or not assumed <= {*"dhrst"}:
-            raise ValueError(f"these are no assumptions: {given!r}")
+    def __init__(self, letters: str, asks_each: bool, itself: bool) -> None:
+        assumed = frozenset(letters)
+        if "".join(sorted(assumed)) != letters or not assumed <= {*"dhrst"}:
+            raise ValueError(f"these are no assumptions: {letters!r}")
         # Where no value is ever compared with itself, nothing tells a relation from the same
         # with every pair of a value and itself in it.
         laws = assumed & EQUALITY if asks_each or itself else (assumed & EQUALITY) | {"r"}
         if not amalgamates(laws if "d" in assumed else EQUALITY):
-            raise ValueError(f"values do not amalgamate under {given}")
+            raise ValueError(f"values do not amalgamate under {letters}")
         self.fit = _relations(3, laws) if "d" in assumed else []
         self.reflexive, self.shared, self.asks_each = "r" in assumed, "h" in assumed, asks_each
         alone = dict.fromkeys(_cut(relation, 0) for relation in self.fit)
@@ -855,8 +855,8 @@ class Sessions:
     def _know(self, atom: Linear) -> None:
         self.fixed |= 1 << self.about.literal(at_most_0(atom))
 
-    def _theory(self, given: str | None) -> Theory | None:
-        if given is None:
+    def _theory(self, letters: str | None) -> Theory | None:
+        if letters is None:
             return None
         both = {table.asks_each for table in self.tables}
         if len(self.names) != 2 or self.starts != 0 or len(both) > 1:
@@ -865,7 +865,7 @@ class Sessions:
             oracle["of"][0] == oracle["of"][1]
             for table in self.tables for oracle in table.oracles.values() if "relation" in oracle
         )  # fmt: skip
-        return Theory(given, both.pop(), itself)
+        return Theory(letters, both.pop(), itself)
 
     def _forget(self) -> dict[tuple[int, str], dict[Any, Any]]:
         """For each finite register, the value that stands for all that nothing tells from it.
@@ -2040,8 +2040,13 @@ TOKEN = re.compile(
 class Proof:
     """The states that are listed, if they are those that can be reached, and what holds of them."""
 
-    def __init__(self, system: System, given: Any, listed: Any) -> None:
-        self.system, self.states, self.given, self.used = system, [system.first], given, set[str]()
+    def __init__(self, system: System, evidence: Any, listed: Any) -> None:
+        self.system, self.states, self.given, self.used = (
+            system,
+            [system.first],
+            evidence,
+            set[str](),
+        )
         self.steps, numbers = list[list[tuple[int, Step]]](), {_text(system.first): 0}
         targets = [{_text(step.target): step.target for step in system.steps(system.first)}]
         if _text(listed[0]) != _text([*system.first, None]):
@@ -2070,40 +2075,40 @@ class Proof:
         A distance is 0 in a goal, else one more than the least of those that steps lead to; None
         where no step leads on. All of them are right if each is, beside its neighbours.
         """
-        given = self.given[key]
+        evidence = self.given[key]
         self.used.add(key)
-        if type(given) is not list or len(given) != len(self.states):
+        if type(evidence) is not list or len(evidence) != len(self.states):
             raise ValueError(f"there are not as many distances as states: {key}")
-        for number, distance in enumerate(given):
-            near = [given[to] for to, step in self.steps[number] if step.actor != without]
+        for number, distance in enumerate(evidence):
+            near = [evidence[to] for to, step in self.steps[number] if step.actor != without]
             least = min((x for x in near if x is not None), default=None)
             due = 0 if goal(number) else None if least is None else least + 1
             if due != distance or type(due) is not type(distance):
                 raise ValueError(f"{key}: state {number} is at the distance {due}, not {distance}")
-        return [entry is not None for entry in given]
+        return [entry is not None for entry in evidence]
 
-    def ends(self, given: Any, how: str, whose: str) -> bool:
+    def ends(self, evidence: Any, how: str, whose: str) -> bool:
         """Whether ranks show that every run, as fair as that, comes to an end.
 
         A state has ranks where a run may be that has not come to an end yet.
         """
-        if type(given) is not list or len(given) != len(self.states):
+        if type(evidence) is not list or len(evidence) != len(self.states):
             raise ValueError("there are not as many ranks as states")
-        left = [number for number, rank in enumerate(given) if rank is not None]
+        left = [number for number, rank in enumerate(evidence) if rank is not None]
         due = {0, *(to for number in left for to, _ in self.steps[number])}
         running = {number for number in due if not self.over[number]} == {*left}
         return (
             running
             and all(self.steps[number] for number in left)
-            and self._falls(given, left, 0, how, whose)
+            and self._falls(evidence, left, 0, how, whose)
         )
 
-    def _falls(self, given: Any, among: list[int], level: int, how: str, whose: str) -> bool:
+    def _falls(self, evidence: Any, among: list[int], level: int, how: str, whose: str) -> bool:
         """No step goes up. Where runs could stay on one rank they would be unfair to what is named
         there: no step of it stays. Weakly fair: it can happen in all states of that rank.
         Strongly: where it can happen is left for good, and the rest have ranks of their own.
         """
-        ranks, blocks = {n: given[n][level] for n in among}, dict[int, set[int]]()
+        ranks, blocks = {n: evidence[n][level] for n in among}, dict[int, set[int]]()
         for number, (rank, _) in ranks.items():
             below = (ranks.get(to, ranks[number])[0] <= rank for to, _ in self.steps[number])
             if type(rank) is not int or not all(below):
@@ -2120,9 +2125,9 @@ class Proof:
                 can = {n for n, step in every if self._is_of(step, helpful, whose)}
                 if not how or (how == "weak" and can != block):
                     return False
-            if stays or any(len(given[n]) != level + 1 for n in can):
+            if stays or any(len(evidence[n]) != level + 1 for n in can):
                 return False
-            if not self._falls(given, sorted(block - can), level + 1, how, whose):
+            if not self._falls(evidence, sorted(block - can), level + 1, how, whose):
                 return False
         return True
 

@@ -86,8 +86,8 @@ class Checkable(Protocol):
         """What its subjects are called."""
         ...
 
-    def accepts(self, given: Any) -> bool:
-        """Whether `given`, a name or a value, is such a subject."""
+    def accepts(self, subject: Any) -> bool:
+        """Whether `subject`, a name or a value, is such a subject."""
         ...
 
     def properties(self) -> Iterable[NamedProperty]:
@@ -106,7 +106,7 @@ class Checkable(Protocol):
 class OfTables(Checkable, Protocol):
     """A kind whose subjects are several tables: what happens is allowed by each that has it."""
 
-    def tables(self, given: Any) -> Mapping[str, Automaton]:
+    def tables(self, subject: Any) -> Mapping[str, Automaton]:
         """The tables of a subject, as they run, by their names."""
         ...
 
@@ -182,9 +182,9 @@ class SystemSubjects:
 
     kind: str = "system"
 
-    def accepts(self, given: Any) -> bool:
+    def accepts(self, subject: Any) -> bool:
         """A `System`, an `Automaton`, or the name or file of one."""
-        return isinstance(given, System | Automaton | str)
+        return isinstance(subject, System | Automaton | str)
 
     def properties(self) -> Iterator[NamedProperty]:
         """The standard checks, and the questions about termination."""
@@ -336,8 +336,8 @@ def _proved_from_rules(request: Request) -> Iterator[Answer]:
 
 def _with_claims(request: Request) -> Automaton | None:
     """The table that is asked about alone, where it states what is so whatever its peers do."""
-    given = request.parameters or request.given or request.termination
-    if given or request.formulas or request.channels or len(request.subjects) != 1:
+    settings = request.parameters or request.given or request.termination
+    if settings or request.formulas or request.channels or len(request.subjects) != 1:
         return None
     (subject,) = request.subjects
     if isinstance(subject, str) and not is_named(subject) and not is_system_file(subject):
@@ -627,9 +627,11 @@ class ProtocolSubjects:
 
     kind: str = "protocol"
 
-    def accepts(self, given: Any) -> bool:
+    def accepts(self, subject: Any) -> bool:
         """`interact`, `pxp`, `Interact(...)` or `Pxp(...)`."""
-        return isinstance(given, Interact | Pxp) or (isinstance(given, str) and given in PROVED_OF)
+        return isinstance(subject, Interact | Pxp) or (
+            isinstance(subject, str) and subject in PROVED_OF
+        )
 
     def properties(self) -> Iterator[NamedProperty]:
         """The claims of the catalogue."""

@@ -66,11 +66,11 @@ class _Uncompiled:
         self._cls, self._name, self._options = cls, name, options
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        cls, name, given = self._cls, self._name, self._options
+        cls, name, chosen = self._cls, self._name, self._options
         options: dict[str, Any] = dict.fromkeys(_METHODS, False)
         match name:
             case "__init__":
-                options |= {"init": True, "frozen": given["frozen"], "slots": given["slots"]}
+                options |= {"init": True, "frozen": chosen["frozen"], "slots": chosen["slots"]}
             case "__repr__":
                 options |= {"repr": True}
             case _:

@@ -134,9 +134,9 @@ def settings(kind: type[Any]) -> tuple[Setting, ...]:
     return _settings[kind]
 
 
-def check_types(given: Any) -> None:
+def check_types(options: Any) -> None:
     """Raise `UsageError`, with its field, for the first value that is not of its field's type."""
-    for setting, value in _values(given):
+    for setting, value in _values(options):
         is_bool = isinstance(value, bool)
         if not isinstance(value, setting.kind) or is_bool is not (setting.kind is bool):
             wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
@@ -146,16 +146,16 @@ def check_types(given: Any) -> None:
             )
 
 
-def check_ranges(given: Any) -> None:
+def check_ranges(options: Any) -> None:
     """Raise `UsageError`, with its field, for the first value that its option does not allow."""
-    for setting, value in _values(given):
+    for setting, value in _values(options):
         _check_range(setting, value)
 
 
-def _values(given: Any) -> Iterator[tuple[Setting, Any]]:
+def _values(options: Any) -> Iterator[tuple[Setting, Any]]:
     """The options of a dataclass with their values, but for those that are left out (None)."""
-    for setting in settings(type(given)):
-        value = getattr(given, setting.field)
+    for setting in settings(type(options)):
+        value = getattr(options, setting.field)
         if value is not None or not setting.optional:
             yield setting, value
 

@@ -611,7 +611,10 @@ class _Table:
 
     def object_schema(self, definitions: _Definitions) -> dict[str, Any]:
         """The JSON Schema of it, where it stands."""
-        kinds = (self.kind, *(given[0] for given in map(given_options, fields(self.kind)) if given))
+        kinds = (
+            self.kind,
+            *(inside[0] for inside in map(given_options, fields(self.kind)) if inside),
+        )
         about = {key: told for kind in kinds for key, told in getattr(kind, "tables", {}).items()}
         schema = _object_schema(self.keys, definitions, about)
         if self.required:
@@ -653,9 +656,9 @@ def _slots(kind: type[Any]) -> Iterator[tuple[str, _Slot]]:
     """The keys of a dataclass, with what stands there."""
     hints = get_type_hints(kind, include_extras=True)
     for field_ in fields(kind):
-        given = given_options(field_)
-        if given is not None:
-            yield from _given_slots(field_.name, *given)
+        inside = given_options(field_)
+        if inside is not None:
+            yield from _given_slots(field_.name, *inside)
         elif field_.init and not field_.name.startswith("_") and not is_outside(field_):
             option = option_of(field_) or NO_OPTION
             shape = _field_shape(hints[field_.name], field_, option)

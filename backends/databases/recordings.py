@@ -143,21 +143,21 @@ def recorded_sessions(
     One session at a time is in memory: the queries are in the same order and are merged. A database
     that is away is waited for, and read on after the last session that was given out.
     """
-    given = (0, 0)
+    reached = (0, 0)
     sessions: Iterator[RecordedSession] = iter(())
 
     def begin() -> RecordedSession | None:
         nonlocal sessions
         sessions = _streamed(board, run, *details, messages=messages)
         return next(
-            (session for session in sessions if (session.repetition, session.position) > given),
+            (session for session in sessions if (session.repetition, session.position) > reached),
             None,
         )
 
     recorded = retried(begin, board.patience)
     while recorded is not None:
         yield recorded
-        given = recorded.repetition, recorded.position
+        reached = recorded.repetition, recorded.position
         try:
             recorded = next(sessions, None)
         except DatabaseUnavailable:

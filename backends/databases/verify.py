@@ -526,10 +526,10 @@ def _strays() -> Iterator[tuple[str, str]]:
                 f"theirs.{element.column.name} = ours.{element.parent.name}"
                 for element in key.elements
             )
-            given = " AND ".join(f"ours.{name} IS NOT NULL" for name in columns)
+            is_set = " AND ".join(f"ours.{name} IS NOT NULL" for name in columns)
             yield (
                 f"{table.name} with {' and '.join(columns)} that is not in {other}",
-                f"SELECT {_place(table)} FROM {table.name} AS ours WHERE {given} AND NOT EXISTS "  # noqa: S608 - our own names
+                f"SELECT {_place(table)} FROM {table.name} AS ours WHERE {is_set} AND NOT EXISTS "  # noqa: S608 - our own names
                 f"(SELECT 1 FROM {other} AS theirs WHERE {same})",
             )
     used = " EXCEPT ".join(

@@ -106,9 +106,9 @@ class RandomMember:
 
 def _example(table: Automaton, tag: str) -> Any:
     schema = table.payloads[tag]
-    given = [*schema.get("examples", ()), *schema.get("enum", ())]
-    given += [schema[key] for key in ("default", "const") if key in schema]
-    for value in (*given, None):
+    values = [*schema.get("examples", ()), *schema.get("enum", ())]
+    values += [schema[key] for key in ("default", "const") if key in schema]
+    for value in (*values, None):
         if payload_problem(table, tag, json.dumps(value)) is None:
             return value
     raise UsageError(

@@ -98,23 +98,23 @@ def heard(model: LanguageModel, desk: Desk) -> LanguageModel:
     return layered(model, listen)
 
 
-def accepted(asked: SeatQuestion, problem: Problem, given: Given) -> Given:
-    """`given` as an answer to `asked`, a prediction as messages carry it.
+def accepted(asked: SeatQuestion, problem: Problem, reply: Given) -> Given:
+    """`reply` as an answer to `asked`, a prediction as messages carry it.
 
     Raises `UsageError` or `DataError`, saying what is wrong, for what cannot be one.
     """
     words = _words(asked)
-    if given.choice not in words:
+    if reply.choice not in words:
         raise UsageError(f"the answer must be one of: {', '.join(words)}")
     if asked.step is not QuestionKind.ANSWER:
-        return Given(given.choice)
-    if given.choice != OWN:
-        answer = asked.offers[given.choice]
+        return Given(reply.choice)
+    if reply.choice != OWN:
+        answer = asked.offers[reply.choice]
         problem.from_text(answer.prediction)
     else:
-        answer = bounded(Answer(given.prediction, given.explanation))
+        answer = bounded(Answer(reply.prediction, reply.explanation))
         answer = Answer(problem.from_text(answer.prediction), answer.explanation.strip())
-    return Given(given.choice, answer.prediction, answer.explanation)
+    return Given(reply.choice, answer.prediction, answer.explanation)
 
 
 def bounded(answer: Answer) -> Answer:
@@ -154,8 +154,8 @@ class BrowserPerson:
     async def answer(self, question: Question) -> Answer:
         """Their prediction and explanation: typed, the other agent's, or their own latest."""
         asked = SeatQuestion(question.session, QuestionKind.ANSWER, offers_of(question))
-        given = await self.desk.ask(asked)
-        return Answer(given.prediction, given.explanation)
+        reply = await self.desk.ask(asked)
+        return Answer(reply.prediction, reply.explanation)
 
     async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
         """The guard whose tag they name; only what automaton, j and k allow is accepted."""
@@ -200,8 +200,8 @@ class Assistant:
     async def answer(self, question: Question) -> Answer:
         """Its prediction and explanation."""
         asked = SeatQuestion(question.session, QuestionKind.ANSWER, who=self._who)
-        given = await self._desk.ask(asked)
-        return Answer(given.prediction, given.explanation)
+        reply = await self._desk.ask(asked)
+        return Answer(reply.prediction, reply.explanation)
 
     async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
         """The guard whose tag it names; only what automaton, j and k allow is accepted."""
@@ -232,8 +232,8 @@ class DeskRelation:
 
     async def holds(self, left: str, right: str) -> Outcome:
         asked = SeatQuestion(self._session, self._step, texts=(left, right), who=self._who)
-        given = await self._desk.ask(asked)
+        reply = await self._desk.ask(asked)
         try:
-            return Outcome(given.choice)
+            return Outcome(reply.choice)
         except ValueError as error:
-            raise UsageError(f"{quoted(given.choice)} is no answer") from error
+            raise UsageError(f"{quoted(reply.choice)} is no answer") from error

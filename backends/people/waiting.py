@@ -59,13 +59,13 @@ class Questions(Generic[Asked_, Given_]):
             raise SessionMoved(_MOVED)
         return waiting
 
-    def give(self, session: str, key: str, given: Given_, who: str = "") -> None:
+    def give(self, session: str, key: str, reply: Given_, who: str = "") -> None:
         """Answer the question `key`; raises `SessionMoved`, once answered."""
         with self._lock:
             waiting = self.expected(session, key, who)
             del self._waiting[session, who]
         try:
-            waiting.given.set_result(given)
+            waiting.given.set_result(reply)
         except InvalidStateError:  # its asker was cancelled at this very moment
             raise SessionMoved(_MOVED) from None
 
@@ -73,13 +73,13 @@ class Questions(Generic[Asked_, Given_]):
         self, session: str, asked: Asked_, number: int, key: str, who: str = ""
     ) -> Given_:
         """Let a question wait until it is answered; it is gone where the asker is cancelled."""
-        given: Future[Given_] = Future()
-        waiting = WaitingQuestion(asked, number, key, given)
+        future: Future[Given_] = Future()
+        waiting = WaitingQuestion(asked, number, key, future)
         with self._lock:
             self._waiting[session, who] = waiting
         self._on_change(session)
         try:
-            return await asyncio.wrap_future(given)
+            return await asyncio.wrap_future(future)
         finally:
             with self._lock:
                 if self._waiting.get((session, who)) is waiting:

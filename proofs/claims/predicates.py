@@ -255,9 +255,9 @@ def bounds(rules: Rules) -> Wrong:
     for value in (1, 2, 10**30, 0, -1, True, 1.5, 2.0, "2", Fraction(2), Decimal(2)):
         due = type(value) is int and value >= 1
         for name in ("n", "k"):
-            given: Any = {"n": 3, "k": 3, name: value}
+            bounds: Any = {"n": 3, "k": 3, name: value}
             try:
-                Interact(**given)
+                Interact(**bounds)
             except UsageError:
                 is_taken = False
             else:

@@ -40,31 +40,31 @@ class Decided:
     left_out: tuple[str, ...] = ()
 
 
-def by_rules(system: System, given: Mapping[str, object], *, bounded: bool = True) -> Decided:
+def by_rules(system: System, values: Mapping[str, object], *, bounded: bool = True) -> Decided:
     """The system with its registers in the states, wherever what they hold is known.
 
     Where it is not, the table stays as it is: whoever decides there, all that can happen is more
     than what the rules allow. Not `bounded` is a channel without a capacity: there only registers
     that their own table bounds are known.
 
-    Raises `UsageError` as `System.with_parameters` does where something is `given`.
+    Raises `UsageError` as `System.with_parameters` does where something is `values`.
     """
-    system.check_given(given)
+    system.check_given(values)
     tables = [member.automaton for member in system.members]
     written = _with_tables(system, {n: table.written for n, table in enumerate(tables)})
     beside = (table.unfolding for table in tables if table.registers_beside)
-    held = {name: value for made in beside if made for name, value in made.parameters} | {**given}
+    held = {name: value for made in beside if made for name, value in made.parameters} | {**values}
     left_out = dict[int, str]()
     for place, member in enumerate(written.members):
         needed = [parameter.name for parameter in member.automaton.rules.parameters]
         missing = [name for name in needed if name not in held]
-        if missing and not given:
+        if missing and not values:
             left_out[place] = f"{member.automaton.name}: {', '.join(missing)} has no value"
     while True:
         try:
             decided = _followed(written, held, left_out, bounded=bounded)
         except _NotFollowed as error:
-            if given:
+            if values:
                 raise error.reason from None
             left_out |= dict.fromkeys(error.places, str(error.reason))
         else:
@@ -80,14 +80,14 @@ class _NotFollowed(Exception):
 
 
 def _followed(
-    system: System, given: Mapping[str, object], left_out: Container[int], *, bounded: bool
+    system: System, values: Mapping[str, object], left_out: Container[int], *, bounded: bool
 ) -> System:
     """The system as all rules decide, but for those of members that are left out."""
     written = [member.automaton for member in system.members]
     ruled = [
         place
         for place, table in enumerate(written)
-        if place not in left_out and (given or table.counts)
+        if place not in left_out and (values or table.counts)
     ]
     try:
         messages = system.messages(ruled, bounded=bounded)
@@ -99,7 +99,7 @@ def _followed(
     for place in ruled:
         table = written[place]
         try:
-            tables[place] = unfolded(table, settable(table, given), messages=messages)
+            tables[place] = unfolded(table, settable(table, values), messages=messages)
         except TooManyStates as error:
             growing[place] = error
         except UsageError as error:
@@ -109,7 +109,7 @@ def _followed(
         return known
     if not bounded:
         raise _NotFollowed(growing, next(iter(growing.values())))
-    return _within(system, known, given, growing, messages)
+    return _within(system, known, values, growing, messages)
 
 
 def _with_tables(system: System, tables: Mapping[int, Automaton]) -> System:
@@ -123,7 +123,7 @@ def _with_tables(system: System, tables: Mapping[int, Automaton]) -> System:
 def _within(
     written: System,
     known: System,
-    given: Mapping[str, object],
+    values: Mapping[str, object],
     growing: Mapping[int, TooManyStates],
     messages: MessageValues,
 ) -> System:
@@ -137,7 +137,7 @@ def _within(
     while True:
         try:
             followed = {
-                place: unfolded(table, settable(table, given), intervals[place], messages)
+                place: unfolded(table, settable(table, values), intervals[place], messages)
                 for place, table in tables.items()
             }
         except TooManyStates as error:

@@ -177,9 +177,9 @@ class Options:
 
         `moves` are those of the state, where they are known already.
         """
-        given = self.composition.moves(state) if moves is None else moves
+        available = self.composition.moves(state) if moves is None else moves
         taking: dict[tuple[int, Transition], list[int]] = {}
-        for number, move in enumerate(given):
+        for number, move in enumerate(available):
             for taken in move.rows:
                 taking.setdefault(taken, []).append(number)
         options = list[MoveOption]()

@@ -228,10 +228,10 @@ class MachineDifference:
 
     def __str__(self) -> str:
         guards = " and ".join(f"{name} = {truth}" for name, truth in self.valuation or ())
-        given = f" where {guards}" if guards else ""
+        condition = f" where {guards}" if guards else ""
         machine, table = self.machine, self.table
         return (
-            f"in {self.state} on {self.event}{given} the machine is in {machine.state} "
+            f"in {self.state} on {self.event}{condition} the machine is in {machine.state} "
             f"({machine.raised or 'moved'}), by the table in {table.state} "
             f"({table.raised or 'moved'})"
         )
@@ -263,9 +263,9 @@ def compare_machine(automaton: Automaton, build: Build = Machine) -> MachineComp
             by_table = _table(automaton, state.name, event, valuation)
             by_machine = _machine(build(automaton, state.name), event, valuation)
             if by_machine != by_table:
-                given = None if valuation is None else tuple(valuation.items())
+                guards_set = None if valuation is None else tuple(valuation.items())
                 differences.append(
-                    MachineDifference(state.name, event, given, by_machine, by_table)
+                    MachineDifference(state.name, event, guards_set, by_machine, by_table)
                 )
     return MachineComparison(cases, tuple(differences))
 

@@ -252,20 +252,20 @@ class Automaton:
             raise NotEnabled(
                 f"{self.name}: state {state} has no guards, so nothing is decided in it"
             )
-        given = {} if valuation is None else valuation
-        if not isinstance(given, Mapping):
+        truths = {} if valuation is None else valuation
+        if not isinstance(truths, Mapping):
             raise GuardError(
-                f"{self.name}: a valuation maps each guard to True or False, it is not {given!r}"
+                f"{self.name}: a valuation maps each guard to True or False, it is not {truths!r}"
             )
-        if set(given) != set(declared):
+        if set(truths) != set(declared):
             raise GuardError(
                 f"{self.name}: state {state} decides by {', '.join(declared)}, "
-                f"but the valuation speaks of {', '.join(map(str, given)) or 'none'}"
+                f"but the valuation speaks of {', '.join(map(str, truths)) or 'none'}"
             )
-        loose = [f"{name}={value!r}" for name, value in given.items() if type(value) is not bool]
+        loose = [f"{name}={value!r}" for name, value in truths.items() if type(value) is not bool]
         if loose:
             raise GuardError(f"{self.name}: a guard must be True or False, not {', '.join(loose)}")
-        true = [name for name in declared if given[name]]
+        true = [name for name in declared if truths[name]]
         if len(true) != 1:
             raise GuardError(
                 f"{self.name}: in state {state} exactly one of {', '.join(declared)} must hold, "

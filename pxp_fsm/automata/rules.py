@@ -234,7 +234,7 @@ class Rules:
         """What the registers hold at first."""
         return tuple(register.initial for register in self.registers)
 
-    def arguments(self, given: Mapping[str, object]) -> Values:
+    def arguments(self, values: Mapping[str, object]) -> Values:
         """The values of the parameters, checked.
 
         A number is exactly an `int`: what only looks like one is refused, and never rounded. Raises
@@ -242,20 +242,20 @@ class Rules:
         """
         there = ", ".join(parameter.name for parameter in self.parameters) or "none"
         unknown = [
-            name for name in given if name not in {parameter.name for parameter in self.parameters}
+            name for name in values if name not in {parameter.name for parameter in self.parameters}
         ]
         if unknown:
             raise UsageError(f"there is no parameter {unknown[0]}; there are: {there}", unknown[0])
         arguments = list[Value]()
         for parameter in self.parameters:
-            if parameter.name not in given:
+            if parameter.name not in values:
                 raise UsageError(
                     f"the parameter {parameter.name} has no value; give one", parameter.name
                 )
-            problem = value_problem(given[parameter.name], parameter.type, parameter.minimum)
+            problem = value_problem(values[parameter.name], parameter.type, parameter.minimum)
             if problem is not None:
                 raise UsageError(f"{parameter.name} {problem}", parameter.name)
-            arguments.append(given[parameter.name])  # type: ignore[arg-type] # value_problem has checked it
+            arguments.append(values[parameter.name])  # type: ignore[arg-type] # value_problem has checked it
         return tuple(arguments)
 
     def decide(self, state: str, values: Values) -> str:

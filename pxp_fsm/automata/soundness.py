@@ -123,16 +123,16 @@ def _names(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _spelling(raw: Mapping[str, Any]) -> Iterator[Fault]:
     """Names beyond ASCII that are no Unicode identifiers, or not in normal form C."""
-    given: list[tuple[Place, Any]] = [
+    names_written: list[tuple[Place, Any]] = [
         (("states", index, "name"), state["name"]) for index, state in enumerate(raw["states"])
     ]
-    given += [(("guards", guard), guard) for guard in raw.get("guards", ())]
+    names_written += [(("guards", guard), guard) for guard in raw.get("guards", ())]
     for index, row in enumerate(raw["rows"]):
         for key in ("send", "receive", "event", "partner"):
             written = row.get(key, ())
             names = [written] if isinstance(written, str) else written
-            given += [(("rows", index, key), name) for name in names]
-    for place, name in given:
+            names_written += [(("rows", index, key), name) for name in names]
+    for place, name in names_written:
         problem = "" if name.isascii() else name_problem(name)
         if problem:
             yield Fault(place, problem, "spelling", name)

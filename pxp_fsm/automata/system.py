@@ -111,13 +111,13 @@ class System:
         if len(tables) == 1 and is_system_file(tables[0]):
             return system_in(read_system(str(tables[0])), over)
         members, files = [], list[Path | None]()
-        for given in tables * 2 if len(tables) == 1 else tables:
-            if not isinstance(given, str | Path):
-                members.append(("", automaton_of(given)))
+        for argument in tables * 2 if len(tables) == 1 else tables:
+            if not isinstance(argument, str | Path):
+                members.append(("", automaton_of(argument)))
                 files.append(None)
                 continue
-            match = _NAMED.fullmatch(str(given))
-            name, table = (match[1], match[2]) if match else ("", given)
+            match = _NAMED.fullmatch(str(argument))
+            name, table = (match[1], match[2]) if match else ("", argument)
             members.append((name, load_automaton(table)))
             files.append(Path(table) if Path(table).is_file() else None)
         try:
@@ -134,10 +134,10 @@ class System:
 
     def over(self, channel: Channel | str) -> System:
         """The same members over another channel."""
-        given = parse_channel(channel) if isinstance(channel, str) else channel
-        return replace(self, channel=given)
+        parsed = parse_channel(channel) if isinstance(channel, str) else channel
+        return replace(self, channel=parsed)
 
-    def with_parameters(self, given: Mapping[str, object]) -> System:
+    def with_parameters(self, values: Mapping[str, object]) -> System:
         """The system whose members decide and count by their rules, with these parameters.
 
         The registers are in the states (`unfolding.unfolded`), and messages have the values that
@@ -153,7 +153,7 @@ class System:
         whose values are not known, or too many.
         """
         messages = self.messages(range(len(self.members)))
-        return self._counting(given, partial(unfolded, messages=messages))
+        return self._counting(values, partial(unfolded, messages=messages))
 
     def messages(self, ruled: Collection[int], *, bounded: bool = True) -> MessageValues:
         """What messages can carry, as far as the rules of the members with these numbers read it.
@@ -172,17 +172,17 @@ class System:
 
     def _counting(
         self,
-        given: Mapping[str, object],
+        values: Mapping[str, object],
         made: Callable[[Automaton, Mapping[str, object]], Automaton],
     ) -> System:
-        self.check_given(given)
+        self.check_given(values)
         members = (
-            replace(member, automaton=made(member.automaton, settable(member.automaton, given)))
+            replace(member, automaton=made(member.automaton, settable(member.automaton, values)))
             for member in self.members
         )
         return replace(self, members=tuple(members))
 
-    def by_rules(self, given: Mapping[str, object] = MappingProxyType({})) -> System:
+    def by_rules(self, values: Mapping[str, object] = MappingProxyType({})) -> System:
         """The system as a session runs it: `with_parameters`, or itself where no table counts.
 
         A table whose updates read what messages carry keeps its registers beside its states
@@ -199,12 +199,12 @@ class System:
                     f"says; tables like this are explored, and no session runs them"
                 )
         counts = any(member.automaton.counts for member in self.members)
-        return self._counting(given, running) if counts or given else self
+        return self._counting(values, running) if counts or values else self
 
-    def check_given(self, given: Mapping[str, object]) -> None:
+    def check_given(self, values: Mapping[str, object]) -> None:
         """Raise `UsageError` for a name that is no parameter of a table, and no oracle's."""
         known = {name for member in self.members for name in _names(member.automaton)}
-        unknown = [name for name in given if name not in known]
+        unknown = [name for name in values if name not in known]
         if unknown:
             there = ", ".join(sorted(known)) or "none"
             message = f"no table of {self.name} has a parameter {unknown[0]}; there are: {there}"
@@ -409,9 +409,9 @@ class System:
         return self.members[receiver].automaton.receives(state, tag, self.members[sender].name)
 
 
-def settable(automaton: Automaton, given: Mapping[str, object]) -> dict[str, object]:
-    """What is `given` of a table: its parameters, and intervals of numbers that are asked."""
-    return {name: given[name] for name in _names(automaton) if name in given}
+def settable(automaton: Automaton, values: Mapping[str, object]) -> dict[str, object]:
+    """What is `values` of a table: its parameters, and intervals of numbers that are asked."""
+    return {name: values[name] for name in _names(automaton) if name in values}
 
 
 def _names(automaton: Automaton) -> list[str]:
@@ -462,14 +462,14 @@ def running_system(file: SystemFile) -> System:
     return system.by_rules(file.parameters)
 
 
-def _problems_of_given(system: System, given: Mapping[str, object]) -> Iterator[Fault]:
+def _problems_of_given(system: System, values: Mapping[str, object]) -> Iterator[Fault]:
     """Parameters that no table has, or that do not fit."""
     known = {
         parameter.name: parameter
         for member in system.members
         for parameter in member.automaton.rules.parameters
     }
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
             message = f"no table of the system has a parameter {name}; there are: {there}"
@@ -512,7 +512,7 @@ def system_of(members: Sequence[tuple[str, Automaton]], channel: Channel = SYNCH
 
     Raises `TableError` as `System` does.
     """
-    given = Counter(name for name, _ in members if name)
+    chosen = Counter(name for name, _ in members if name)
     own = Counter(automaton.name for name, automaton in members if not name)
     seen: Counter[str] = Counter()
     numbered = []
@@ -521,7 +521,7 @@ def system_of(members: Sequence[tuple[str, Automaton]], channel: Channel = SYNCH
             numbered.append(Member(name, automaton))
             continue
         seen[automaton.name] += 1
-        twice = own[automaton.name] > 1 or automaton.name in given
+        twice = own[automaton.name] > 1 or automaton.name in chosen
         number = str(seen[automaton.name]) if twice else ""
         numbered.append(Member(automaton.name + number, automaton))
     return System(tuple(numbered), channel)

@@ -265,9 +265,9 @@ def build_automaton(
 
     Raises `TableError` with every fault found, the row and a remedy each.
     """
-    given = [dict(row) if isinstance(row, Mapping) else row for row in rows]
+    written = [dict(row) if isinstance(row, Mapping) else row for row in rows]
     deciding: dict[str, dict[str, None]] = {state: {} for state in states}
-    for row in given:
+    for row in written:
         for state in _names_in(row, "from"):
             deciding.setdefault(state, {}).update(dict.fromkeys(_names_in(row, "guard")))
         for state in _names_in(row, "to"):
@@ -283,7 +283,7 @@ def build_automaton(
             {"name": state, "about": states.get(state, "")} | ({"guards": [*own]} if own else {})
             for state, own in deciding.items()
         ],
-        "rows": given,
+        "rows": written,
         "guards": dict.fromkeys(used, "") | dict(guards),
         "note": note,
         "payloads": dict(payloads),
@@ -296,7 +296,7 @@ def build_automaton(
         path, where = fault.path, format_path(fault.path)
         if path[:1] == ("rows",) and len(path) > 1:
             index = int(path[1])
-            where = f"row {index + 1} {quoted(given[index], 90)}"
+            where = f"row {index + 1} {quoted(written[index], 90)}"
         return replace(fault, message=f"{name}, {where}: {fault.message}")
 
     return automaton_from(raw, lambda faults: map(in_words, faults))
@@ -338,17 +338,17 @@ def stored_automaton(text: str) -> Automaton:
     `TableError` where it is none in its form.
     """
     raw = read(text, "table.json", error=TableError)
-    given = raw.pop(GIVEN, None)
+    parameters = raw.pop(GIVEN, None)
     faults = list(TABLE.read(raw)[1])
     if not faults:
         automaton, faults = _build(raw)
-        if not faults and given is None:
+        if not faults and parameters is None:
             return automaton
     if not faults:
         faults = [Fault((GIVEN,), "it is a mapping of parameters to their values")]
-        if isinstance(given, dict):
+        if isinstance(parameters, dict):
             try:
-                return running(automaton, given)
+                return running(automaton, parameters)
             except UsageError as error:
                 faults = [Fault((GIVEN,), str(error))]
     raise TableError(faults)

@@ -124,8 +124,8 @@ def with_messages(automaton: Automaton, messages: MessageValues) -> Automaton:
     )
 
 
-def running(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
-    """`automaton` as a session runs it with the parameters `given`.
+def running(automaton: Automaton, parameters: Mapping[str, object]) -> Automaton:
+    """`automaton` as a session runs it with the parameters `parameters`.
 
     It is `unfolded`, but where updates read what messages carry, which may be any value: there its
     states stay as they are written, and registers are kept beside (`Registers`). An event that an
@@ -135,12 +135,12 @@ def running(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
     has some already.
     """
     if automaton.unfolding is not None:
-        for name in given:
+        for name in parameters:
             raise UsageError(f"{automaton.name} has its parameters; {name} belongs to its table")
         return automaton
     if not any(True for _ in _read_of_messages(automaton)):
-        return unfolded(automaton, given)
-    values, own = automaton.rules.arguments(given), dict[str, dict[str, None]]()
+        return unfolded(automaton, parameters)
+    values, own = automaton.rules.arguments(parameters), dict[str, dict[str, None]]()
     for row in automaton.transitions:
         if _is_own(row):
             own.setdefault(row.source, {})[row.label] = None
@@ -229,18 +229,18 @@ def _check_interval(oracle: Oracle, interval: object) -> None:
         raise UsageError(f"the oracle {name} says at least {least}, not {interval.start}", name)
 
 
-def as_decided(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
+def as_decided(automaton: Automaton, values: Mapping[str, object]) -> Automaton:
     """The table by its rules where their parameters are known, or there are none.
 
     Otherwise, and where it cannot be unfolded without parameters, the table itself: whoever decides
     there, all that can happen is more than what the rules allow.
     """
-    if not automaton.counts or (automaton.rules.parameters and not given):
+    if not automaton.counts or (automaton.rules.parameters and not values):
         return automaton
     try:
-        return unfolded(automaton, given)
+        return unfolded(automaton, values)
     except UsageError:
-        if given:
+        if values:
             raise
         return automaton
 
@@ -248,13 +248,13 @@ def as_decided(automaton: Automaton, given: Mapping[str, object]) -> Automaton:
 @lru_cache(maxsize=64)
 def _unfolded(
     automaton: Automaton,
-    given: Values,
+    parameters: Values,
     intervals: tuple[tuple[str, range], ...],
     within: tuple[tuple[str, tuple[int, int]], ...],
     messages: MessageValues,
 ) -> Automaton:
     """The same for values that were checked: each has the type that its parameter declares."""
-    rules, table = automaton.rules, _Table(automaton, given, dict(intervals), messages)
+    rules, table = automaton.rules, _Table(automaton, parameters, dict(intervals), messages)
     start = (automaton.initial, rules.initial)
     names, rows, left = {start: _name(rules, start)}, list[Transition](), [start]
     places = [register.name for register in rules.registers]
@@ -278,7 +278,7 @@ def _unfolded(
         if row.guard is not None:
             decided.setdefault(row.source, {})[row.guard] = None
     about = {state.name: state.about for state in automaton.states}
-    held = [*zip((parameter.name for parameter in rules.parameters), given, strict=True)]
+    held = [*zip((parameter.name for parameter in rules.parameters), parameters, strict=True)]
     told = [f"{name}={_shown(value)}" for name, value in held]
     told += [f"{name}={interval.start}..{interval.stop - 1}" for name, interval in intervals]
     return replace(
@@ -290,7 +290,7 @@ def _unfolded(
                 about[place[0]],
                 tuple(decided.get(name, ())),
                 place[0],
-                tuple(zip(rules.stored, (*given, *place[1]), strict=True)),
+                tuple(zip(rules.stored, (*parameters, *place[1]), strict=True)),
             )
             for place, name in names.items()
         ),

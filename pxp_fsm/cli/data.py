@@ -98,10 +98,10 @@ def _warn(remark: str) -> None:
 def split(request: options.DataSplitOptions) -> None:
     """Draw rows into sets, and write them."""
     rows = _rows(request.table, request.output)
-    given = read_assignments(options.SetSizes, request.sizes, "sizes")
-    if "sessions" not in given:
+    numbers = read_assignments(options.SetSizes, request.sizes, "sizes")
+    if "sessions" not in numbers:
         raise UsageError("a task needs rows for its sessions; write sessions=N, too", "sizes")
-    sizes = asdict(options.SetSizes(**given))
+    sizes = asdict(options.SetSizes(**numbers))
     drawn = own_data.split(rows, sizes, request.seed)
     own_data.write_records(request.output, drawn)
     parts = ", ".join(f"{size} {name}" for name, size in sizes.items() if size)
@@ -152,10 +152,10 @@ def _rows(path: Path, output: Path) -> Sequence[Record]:
 def _renamed(rows: Sequence[Record], columns: Sequence[str]) -> Iterator[Record]:
     names = {}
     for column in columns:
-        name, equals, given = column.partition("=")
-        if not (name and equals and given):
+        name, equals, renamed = column.partition("=")
+        if not (name and equals and renamed):
             raise UsageError(f"{quoted(column)} must be NAME=COLUMN, such as x=SMILES", "columns")
-        names[given] = name
+        names[renamed] = name
     for line, row in rows:
         missing = [name for name in names if name not in row]
         if missing:

@@ -24,9 +24,9 @@ def require_mcp() -> None:
     require_server("the server of assistants")
 
 
-def port_of(given: int | None) -> int:
+def port_of(port: int | None) -> int:
     """Where people and assistants find the server: 8765, if no other port is given."""
-    return 8765 if given is None else given
+    return 8765 if port is None else port
 
 
 def with_folder(database: str) -> str:

@@ -154,11 +154,11 @@ class RunOrigin:
 
 def with_assignments(plan: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
     """What options and --set KEY=VALUE give of a plan; raises `UsageError` for a field of both."""
-    given = read_assignments(plans.Plan, assignments, "assignments")
-    for name in given:
+    assigned = read_assignments(plans.Plan, assignments, "assignments")
+    for name in assigned:
         if name in plan:
             raise UsageError(f"{name} has an option, which is given too", "assignments")
-    return {**plan, **given}
+    return {**plan, **assigned}
 
 
 def _save_plan(request: options.RunTask, path: Path) -> None:
@@ -331,10 +331,10 @@ def _fork(origin: Origin, request: options.RunTask) -> Begun:
             raise UsageError("this has no effect where one session is carried on", name)
     plan = _plan(request)
     _see_the_person(plan)
-    given = {name: getattr(plan, name) for name in request.plan}
+    changed = {name: getattr(plan, name) for name in request.plan}
     if request.answer_file is not None:
-        given["answer"] = text_of(request.answer_file, "an answer").strip()
-        plans.answer_in(given["answer"])
+        changed["answer"] = text_of(request.answer_file, "an answer").strip()
+        plans.answer_in(changed["answer"])
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
         forked = runs.fork(origin, board, given, _models(request), changes=request.changes)
@@ -368,11 +368,11 @@ def _settings(request: options.RunTask) -> Mapping[str, plans.Plan]:
     plan = _plan(request)
     if not request.both:
         return {"": plan}
-    for given, option in (
+    for value, option in (
         ("learn" in request.plan, "learning.keep"),
         (plan.person, "a person in the human's role"),
     ):
-        if given:
+        if value:
             raise UsageError(f"this has no effect beside {option}: it runs both settings", "both")
     gated = plan if "gate" in request.plan else replace(plan, gate=Gated.CONTEXT.value)
     likely = find_task(plan.task).has_likelihood and plan.goes_without_model
@@ -384,29 +384,29 @@ def _settings(request: options.RunTask) -> Mapping[str, plans.Plan]:
     return {setting_plan.setting: setting_plan for setting_plan in both}
 
 
-def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def of_preset(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """How a preset's paper ran its experiment, where a preset is given.
 
     With a person it is the uncontrolled setting, in which no lesson is weighed.
     """
-    if given.get("preset") is None:
+    if values.get("preset") is None:
         return {}
-    paper = dict(find_preset(given["preset"]).plan)
-    if given.get("human") in plans.PERSONS:
+    paper = dict(find_preset(values["preset"]).plan)
+    if values.get("human") in plans.PERSONS:
         paper.pop("learn", None)
     return paper
 
 
 def _refuse_with_resume(request: options.RunTask) -> None:
     """Refuse options that differ from the plan of a resumed run."""
-    given = [
+    options_set = [
         f"--set {setting.key}" if setting.option.only_in else f"--{setting.field}"
         for setting in settings(plans.Plan)
         if setting.field in request.plan and not setting.option.argument
     ]
-    given += ["--both"] if request.both else []
-    if given:
-        raise UsageError(f"a resumed run keeps its own plan; leave out {', '.join(given)}")
+    options_set += ["--both"] if request.both else []
+    if options_set:
+        raise UsageError(f"a resumed run keeps its own plan; leave out {', '.join(options_set)}")
 
 
 def _see_the_person(plan: plans.Plan) -> None:
@@ -576,14 +576,14 @@ def _system(request: options.RunTask, source: RunOrigin) -> tuple[Begun, SystemS
     follow = () if source.trace is None else _trace(source.trace)
     system, monitors = running_system(file), Monitors(request.monitors)
     monitors.of(system)
-    given = settings.members(file, request.models.settings, some=bool(follow))
-    for member, who in given.items():
+    respondents = settings.members(file, request.models.settings, some=bool(follow))
+    for member, who in respondents.items():
         if who == MCP:
             raise UsageError(
                 f"member {member} is an assistant, which pxp serve --mcp serves; give the "
                 f"system to that, or name another: --set {member}.respondent=WHO"
             )
-    if TERMINAL in given.values() and not has_terminal():
+    if TERMINAL in respondents.values() and not has_terminal():
         raise UsageError(
             "a person at the terminal requires a terminal as input and output; run the command in "
             "a terminal, without a pipe"
@@ -591,7 +591,7 @@ def _system(request: options.RunTask, source: RunOrigin) -> tuple[Begun, SystemS
     say_proved(system, file, request.output, err=request.as_json)
     opening = SystemOpening(
         file,
-        given,
+        respondents,
         sessions=request.plan.get("repetitions", settings.repetitions),
         seed=int(request.plan.get("seed", settings.seed)),
         follow=follow,
@@ -676,7 +676,7 @@ def _refuse(request: options.RunTask, settings: SystemSettings, source: RunOrigi
         raise UsageError(f"{name} has an option; give --{name}", "assignments")
     others = [f"--{name}" for name in request.plan if name not in ("task", *SEEDED)]
     named = (("save-plan", request.save_plan), ("both", request.both))
-    others += [f"--{name}" for name, given in named if given]
+    others += [f"--{name}" for name, is_set in named if is_set]
     if others:
         raise UsageError(
             f"{', '.join(others)} applies to the sessions of a task, not to a system; leave it out"
@@ -730,9 +730,9 @@ class SystemScreen:
 
     def resumed_by(self, run: Run[SystemOpening]) -> Sequence[str]:
         request = self._request
-        given = [word for text in request.assignments for word in ("--set", text)]
+        assignments = [word for text in request.assignments for word in ("--set", text)]
         spread = [] if request.executor is None else ["--executor", request.executor]
-        return (request.plan["task"], *given, *spread)
+        return (request.plan["task"], *assignments, *spread)
 
     def finish(self, setting: str, run: Run[SystemOpening], board: SqlBlackboard) -> None:
         self._finished = run

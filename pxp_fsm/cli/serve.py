@@ -39,9 +39,9 @@ Opened = Callable[[SqlBlackboard], Run[Any]]
 def serve(request: options.ServeRuns) -> None:
     """Serve the people and assistants of tasks, experiments and runs until Ctrl-C."""
     require_server("the server of pages")
-    given = read_assignments(Plan, request.assignments, "assignments")
+    assigned = read_assignments(Plan, request.assignments, "assignments")
     opened = [
-        open_run for target in request.targets for open_run in _opened(target, given, request)
+        open_run for target in request.targets for open_run in _opened(target, assigned, request)
     ]
     if request.stdio is not None and len(opened) > 1:
         raise UsageError("an assistant there has one run; give one", "stdio")
@@ -74,17 +74,17 @@ def _assistants(request: options.ServeSystem) -> None:
     if len(others) > 1:
         raise UsageError(f"after {target} stands at most one RUN, which goes on")
     file = read_system(target)
-    given = SystemSettings.read(file, request.assignments)
-    if others and given.given:
-        told = f"{', '.join(given.given)} cannot be set: a stored run keeps its own"
+    settings = SystemSettings.read(file, request.assignments)
+    if others and settings.given:
+        told = f"{', '.join(settings.given)} cannot be set: a stored run keeps its own"
         raise UsageError(told, "assignments")
-    who = given.members(file, request.models.settings)
+    who = settings.members(file, request.models.settings)
     _check_members(request, file, who)
     opening = SystemOpening(
         file,
         who,
-        sessions=given.repetitions,
-        seed=given.seed,
+        sessions=settings.repetitions,
+        seed=settings.seed,
         settings=request.models.settings,
     )
     over_stdio = request.stdio is not None
@@ -96,7 +96,7 @@ def _assistants(request: options.ServeSystem) -> None:
             run = runs.resume(others[0], board, request.models.settings, opening)
         else:
             run = runs.start(opening, board)
-        again = given.words
+        again = settings.words
         again += ["--mcp"] if request.stdio is None else []
         _serve(request, board, [run], (target, *again))
 
@@ -108,14 +108,14 @@ def _serve(
     again: Sequence[str],
 ) -> None:
     """Serve runs until Ctrl-C, and say how they go on; `again` are words of that command."""
-    given: Any = {"url": request.url, "days": request.days}
+    addressing: Any = {"url": request.url, "days": request.days}
     assistants = [name for run in served for name in _assistants_of(run)]
     stdio = request.stdio
     if assistants:
         require_mcp()
-        site = web.assistant_site(board, served, pages=findings(), stdio=stdio, **given)
+        site = web.assistant_site(board, served, pages=findings(), stdio=stdio, **addressing)
     else:
-        site = web.expert_site(board, served, **given)
+        site = web.expert_site(board, served, **addressing)
 
     def show(opening: web.OpenSite) -> None:
         lines = [_title(run) for run in served] if assistants else []
@@ -148,7 +148,9 @@ def _title(run: Run[Any]) -> str:
     return f"Run {run.name}: {opening.task.about}, {opening.plan.rules()}, {many}"
 
 
-def _opened(target: str, given: Mapping[str, Any], request: options.ServeRuns) -> Iterator[Opened]:
+def _opened(
+    target: str, assigned: Mapping[str, Any], request: options.ServeRuns
+) -> Iterator[Opened]:
     """The runs that a target means: one for each expert of a task or file, or that of the name."""
     settings = replace(request.models.settings, programs=plans.programs_named(given))
     is_file = Path(target).suffix in (".toml", ".json")
@@ -161,7 +163,7 @@ def _opened(target: str, given: Mapping[str, Any], request: options.ServeRuns) -
     if is_file and request.mcp:
         raise UsageError(f"{target} says who takes part; leave this out", "mcp")
     for subject in request.subjects or (None,):
-        values = given if subject is None else {**given, "subject": subject}
+        values = assigned if subject is None else {**assigned, "subject": subject}
         if is_file:
             experiment = files.load(Path(target), values)
             plan = _with_people(experiment.plan, target, is_file=True)
@@ -174,9 +176,9 @@ def _opened(target: str, given: Mapping[str, Any], request: options.ServeRuns) -
             yield partial(runs.start, TaskOpening.read(plan, settings=settings))
 
 
-def _plan(task: str, given: Mapping[str, Any], request: options.ServeRuns) -> Plan:
+def _plan(task: str, assigned: Mapping[str, Any], request: options.ServeRuns) -> Plan:
     """The plan of a task, whose human is, without another word, a person, or with --mcp not."""
-    values = {**of_preset(given), **given, "task": task}
+    values = {**of_preset(assigned), **assigned, "task": task}
     if values.get("machine") not in plans.ASSISTANTS and "human" not in values:
         is_mcp = request.mcp or request.stdio is not None
         values["human"] = MCP if is_mcp else plans.BROWSER

@@ -93,11 +93,11 @@ def _show(report: Report, problems: Sequence[IntegrityProblem]) -> None:
 def _check_keys(request: options.VerifyDatabase) -> None:
     """Raise `UsageError`, before anything is read, where an anchor lacks a key, or a key it."""
     keys = {"--key": request.key, "--sign": request.sign}
-    given = [name for name, key in keys.items() if key is not None]
-    if request.anchor is not None and not given:
+    keys_set = [name for name, key in keys.items() if key is not None]
+    if request.anchor is not None and not keys_set:
         raise UsageError("--anchor requires --key, the public key that signed it, or --sign")
-    if request.anchor is None and given:
-        raise UsageError(f"{given[0]} has no effect without --anchor")
+    if request.anchor is None and keys_set:
+        raise UsageError(f"{keys_set[0]} has no effect without --anchor")
     if request.sign is not None:
         anchors.private_key(request.sign)
 
@@ -165,9 +165,9 @@ def erase(request: options.EraseOptions) -> None:
                     drafts.drop(record.session, number)
         for path in request.caches:
             click.echo(f"Erased: {path}: {_replies(cache.forget(path, asked))}")
-        given = exports_of(board, sorted({session.run for session in chosen}))
+        exported = exports_of(board, sorted({session.run for session in chosen}))
         erasure.clean(board)
-    for export in given:
+    for export in exported:
         made = f"{export.kind} {printable(export.name)}, {printable(export.created)}"
         click.echo(
             f"Given out before: {printable(export.run)}: {made}, SHA-256 {export.digest[:12]}"

@@ -88,17 +88,17 @@ _PATHS = ("data", "materials", "prompts")
 """Fields of a plan that are paths."""
 
 
-def load(path: Path, given: Mapping[str, Any] = MappingProxyType({})) -> Experiment:
+def load(path: Path, changes: Mapping[str, Any] = MappingProxyType({})) -> Experiment:
     """The experiment in the file `path` (TOML, or JSON by its name).
 
-    `given` are fields of its plan in place of what the file sets; their paths are read from here.
+    `changes` are fields of its plan in place of what the file sets; their paths are read from here.
     Raises `FileError` with every fault of the file, each with its line, and `DataError` where its
     data cannot be used; nothing is stored.
     """
     file = EXPERIMENT.load(path)
-    here = {name: str(Path(given[name]).absolute()) for name in _PATHS if name in given}
+    here = {name: str(Path(changes[name]).absolute()) for name in _PATHS if name in changes}
     try:
-        values = {**file.value.plan, **given, **here}
+        values = {**file.value.plan, **changes, **here}
         plan = plans.build_plan(values, path.absolute().parent)
         task, data = plan_data.read_plan(plan)
     except UsageError as error:
@@ -106,13 +106,13 @@ def load(path: Path, given: Mapping[str, Any] = MappingProxyType({})) -> Experim
     return Experiment(path, file.value.title or path.stem, plan, task, data)
 
 
-def save(path: Path, given: Mapping[str, Any]) -> None:
+def save(path: Path, changes: Mapping[str, Any]) -> None:
     """Write the experiment's file `path` (TOML, or JSON by its name) whose plan has these fields.
 
     They are as for `plans.build_plan`, with paths that are read from here. What `load` reads of the
     file is the plan that `build_plan` makes of them. Raises `UsageError` where a file is there.
     """
-    values = dict(given)
+    values = dict(changes)
     for name in _PATHS:
         if name in values:
             values[name] = os.path.relpath(values[name], path.absolute().parent)

@@ -64,10 +64,10 @@ def fork(board: SqlBlackboard, origin: str, members: Any, *, name: str, **option
     place = Origin.read(origin)
     stored = forkable(board, place)
     record, run = stored.record, own_run(name)
-    given: dict[str, Any] = {"instance": record.instance, "name": name, "blackboard": board}
+    common: dict[str, Any] = {"instance": record.instance, "name": name, "blackboard": board}
     if record.channel:
         system = stored_system(record.members, record.channel)
-        session = Session(system, members, **given, **options)
+        session = Session(system, members, **common, **options)
     else:
         subject = options.pop("subject", None)
         if record.faults and subject is None:
@@ -75,7 +75,7 @@ def fork(board: SqlBlackboard, origin: str, members: Any, *, name: str, **option
                 f"session {record.session} is one of a panel ({record.faults}); give the panel: "
                 f"subject=pxp.Panel(...)"
             )
-        session = Session(subject or rules_of(record), members, **given, **options)
+        session = Session(subject or rules_of(record), members, **common, **options)
         names = " and ".join(agent for agent, _ in record.agents)
         if " and ".join(session.agents) != names:
             raise UsageError(f"a fork of {record.session} is told who answers for {names}")

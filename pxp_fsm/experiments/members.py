@@ -317,8 +317,8 @@ def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = No
 
 def _none(plan: Plan) -> Selection:
     prompts = None if plan.assistants else plan.prompts  # assistants are told the answer's
-    given = ("prompts", prompts), ("effort", plan.effort), ("scope", plan.scope)
-    for field, value in given:
+    settings_of_models = ("prompts", prompts), ("effort", plan.effort), ("scope", plan.scope)
+    for field, value in settings_of_models:
         if value is not None:
             raise UsageError("this has no effect without a model as machine or as judge", field)
     if plan.votes != 1:
@@ -580,12 +580,12 @@ class Roles:
 
 def respondents(
     file: SystemFile,
-    given: Mapping[str, str],
+    named: Mapping[str, str],
     *,
     some: bool = False,
     settings: Settings | None = None,
 ) -> dict[str, str]:
-    """Who answers for each member: whom the file names, or whom `given` names in its place.
+    """Who answers for each member: whom the file names, or whom `named` names in its place.
 
     With `some`, members may be left without, and those that the file calls random are. Raises
     `UsageError` for a name that is none, and `FileError`, with the line of each member, where one
@@ -595,7 +595,7 @@ def respondents(
         member.name: "" if some and member.respondent == RANDOM else member.respondent
         for member in file.members
     }
-    for name, who in given.items():
+    for name, who in named.items():
         if name not in chosen:
             raise unknown_name("member", name, dict.fromkeys(chosen, ""), "respondents")
         problem = respondent_problem(who)
@@ -614,7 +614,7 @@ def respondents(
             _check(line, chosen[line.name], settings or Settings())
         except PXPError as error:
             message = f"member {line.name}: {error}"
-            if line.name in given:
+            if line.name in named:
                 raise UsageError(message, "respondents") from error
             raise FileError(
                 file.located([Fault(("members", place, "respondent"), message)])

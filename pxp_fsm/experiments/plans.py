@@ -465,9 +465,9 @@ class Plan:
 
         Raises `UsageError` where the panel's rules are none, or nobody is there who knows panels.
         """
-        given = {"schedule": self.schedule, "stop": self.stop, "rules": self.added}
+        settings = {"schedule": self.schedule, "stop": self.stop, "rules": self.added}
         if self.agents is None:
-            for name, value in given.items():
+            for name, value in settings.items():
                 if value is not None:
                     field = "added" if name == "rules" else name
                     raise UsageError("this has no effect without a panel: give agents", field)
@@ -577,14 +577,14 @@ _LATER = (
 """Fields that are left out where they are not set: plans that were stored before have none."""
 
 
-def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
+def build_plan(changes: Mapping[str, Any], folder: Path) -> Plan:
     """The plan with the fields that are given; paths are read from `folder`.
 
     `k` may be `UNBOUNDED`, `instances` a number or a list. Where a model takes part and no prompts
     are given, those in the file `PROMPTS` beside the data are taken. Raises `UsageError` with its
     field where a bound is of the other protocol, and `DataError` where prompts cannot be used.
     """
-    values = dict(given)
+    values = dict(changes)
     pxp = values.get("protocol") == "pxp"
     if pxp and "n" in values:
         raise UsageError("n is INTERACT's bound; PXP is bounded by k", "n")

@@ -462,8 +462,8 @@ def run(
             if value is not None:
                 raise UsageError("this applies to a task, not to a system", option)
         file = read_system(subject)
-        given = members.respondents(file, respondents, settings=settings)
-        system = SystemOpening(file, given, sessions=sessions, seed=seed, settings=settings)
+        chosen = members.respondents(file, respondents, settings=settings)
+        system = SystemOpening(file, chosen, sessions=sessions, seed=seed, settings=settings)
         if name is not None and known:
             begun = resume(name, board, settings, system)
             if begun.opening.meaning() != system.meaning():
@@ -556,7 +556,7 @@ def _resumable(name: str, board: SqlBlackboard) -> RunRecord:
 def fork(
     origin: Origin,
     board: SqlBlackboard,
-    given: Mapping[str, Any] = MappingProxyType({}),
+    values: Mapping[str, Any] = MappingProxyType({}),
     settings: Settings | None = None,
     task: Task | None = None,
     *,
@@ -564,16 +564,16 @@ def fork(
 ) -> Run[TaskOpening]:
     """A new run of one session, which carries on a stored one of a task from `origin`.
 
-    Where something of that message is changed, by an answer that is `given` or by `changes` that
+    Where something of that message is changed, by an answer that is `values` or by `changes` that
     plug-ins know, the messages before it are kept, and it is made anew.
 
     The run is recorded, and nothing is run yet. Its plan is that of the stored run, but for what is
-    `given` by the names of a plan's fields, and for the changes. Raises what `resume` and
+    `values` by the names of a plan's fields, and for the changes. Raises what `resume` and
     `forks.forkable` raise.
     """
     changes = [change for change in changes if change.chosen]
     asked = [name for change in changes for name in change.chosen]
-    asked += ["answer"] if "answer" in given else []
+    asked += ["answer"] if "answer" in values else []
     if len(asked) > 1:
         raise UsageError(f"of {' and '.join(asked)} only one can change a turn; leave the rest out")
     if asked:
@@ -588,14 +588,14 @@ def fork(
             f"session {origin.session} carries on {before}, and what its machine had learned is "
             f"not known here; carry on {before.session} instead"
         )
-    if given.get("task", plan.task) != plan.task:
-        raise UsageError(f"session {origin.session} is of task {plan.task}, not {given['task']}")
+    if values.get("task", plan.task) != plan.task:
+        raise UsageError(f"session {origin.session} is of task {plan.task}, not {values['task']}")
     for field_name in _KEPT:
-        if field_name in given and given[field_name] != getattr(plan, field_name):
+        if field_name in values and values[field_name] != getattr(plan, field_name):
             raise UsageError(
                 "a fork keeps this of the run that it carries on; leave it out", field_name
             )
-    plan = replace(plan, **given)
+    plan = replace(plan, **values)
     for change in changes:
         plan = change.applied(plan, [name for name, _ in forked.agents], origin.number)
     of_two = plan.agents is None and origin.number

@@ -217,8 +217,8 @@ def sign_flips(differences: Iterable[int]) -> Fraction:
     Each is flipped or not; the share of all ways whose sum is at least as far from 0. Differences
     of -1, 0 and 1 make it McNemar's exact test, so that it is that test for clusters of pairs.
     """
-    given = tuple(differences)
-    steps = [abs(difference) for difference in given if difference]
+    values = tuple(differences)
+    steps = [abs(difference) for difference in values if difference]
     ways = {0: 1}
     for step in steps:
         after = dict[int, int]()
@@ -226,7 +226,7 @@ def sign_flips(differences: Iterable[int]) -> Fraction:
             for moved in (total + step, total - step):
                 after[moved] = after.get(moved, 0) + count
         ways = after
-    far = abs(sum(given))
+    far = abs(sum(values))
     return Fraction(
         sum(count for total, count in ways.items() if abs(total) >= far), 2 ** len(steps)
     )

@@ -220,8 +220,8 @@ class Relations:
 
     def assumptions(self) -> frozenset[Assumption]:
         """What may be assumed of both relations in this session, apart from being shared."""
-        given = self._relations["MATCH"].assumptions & self._relations["AGREE"].assumptions
-        return (given | MEMO_GIVES if self.memo else given) - {Assumption.SHARED}
+        shared = self._relations["MATCH"].assumptions & self._relations["AGREE"].assumptions
+        return (shared | MEMO_GIVES if self.memo else shared) - {Assumption.SHARED}
 
     def shared_with(self, other: Relations) -> bool:
         """Whether MATCH and AGREE are the same function for both agents.

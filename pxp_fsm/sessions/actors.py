@@ -279,14 +279,14 @@ class Actor:
         return row
 
 
-def as_actor(name: str, given: object) -> Actor:
-    """`given`, or the actor by that function; `UsageError` where it is neither."""
-    if isinstance(given, Actor):
-        return given
-    if callable(given) and not isinstance(given, type):
-        return Actor(given)
+def as_actor(name: str, member: object) -> Actor:
+    """`member`, or the actor by that function; `UsageError` where it is neither."""
+    if isinstance(member, Actor):
+        return member
+    if callable(member) and not isinstance(member, type):
+        return Actor(member)
     raise UsageError(
-        f"member {name} is {quoted(given)}; a member is a function of a Turn that returns an "
+        f"member {name} is {quoted(member)}; a member is a function of a Turn that returns an "
         f"Intent, a name or None, or pxp.Actor(function, guards=...)"
     )
 

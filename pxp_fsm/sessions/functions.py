@@ -119,14 +119,16 @@ def respondent(function: AnswerFunction) -> FunctionRespondent:
     return FunctionRespondent(function)
 
 
-def as_respondent(given: Respondent | AnswerFunction) -> Respondent:
-    """`given`, or the respondent by that function; `UsageError` where it is neither."""
-    if isinstance(given, Respondent) and not isinstance(given, type):
-        return given
-    if callable(given) and not isinstance(given, type):
-        return FunctionRespondent(given)
+def as_respondent(answering: Respondent | AnswerFunction) -> Respondent:
+    """`answering`, or the respondent by that function; `UsageError` where it is neither."""
+    if isinstance(answering, Respondent) and not isinstance(answering, type):
+        return answering
+    if callable(answering) and not isinstance(answering, type):
+        return FunctionRespondent(answering)
     raise _no_interface(
-        "respondent", given, "a name and a method answer(question), or is a function of a Question"
+        "respondent",
+        answering,
+        "a name and a method answer(question), or is a function of a Question",
     )
 
 
@@ -134,42 +136,42 @@ _RELATIONS = {"exact": "guards.text:exact", "normalised-text": "guards.text:norm
 """The core's relations that have a name; plug-ins add theirs."""
 
 
-def as_relation(given: Relation | RelationFunction | str) -> Relation:
-    """`given`, the relation by that function, or the one of that name; `UsageError` else."""
-    if isinstance(given, str):
+def as_relation(relation: Relation | RelationFunction | str) -> Relation:
+    """`relation`, the relation by that function, or the one of that name; `UsageError` else."""
+    if isinstance(relation, str):
         named = registry.contributions("relations") | _RELATIONS
-        if given not in named:
-            raise unknown_name("relation", given, dict.fromkeys(named, ""))
-        loaded = registry.load(named[given])
+        if relation not in named:
+            raise unknown_name("relation", relation, dict.fromkeys(named, ""))
+        loaded = registry.load(named[relation])
         return as_relation(loaded() if isinstance(loaded, type) else loaded)
-    if isinstance(given, Relation) and not isinstance(given, type):
-        return given
-    if callable(given) and not isinstance(given, type):
-        return FunctionRelation(name_of(given), given)
+    if isinstance(relation, Relation) and not isinstance(relation, type):
+        return relation
+    if callable(relation) and not isinstance(relation, type):
+        return FunctionRelation(name_of(relation), relation)
     raise _no_interface(
         "relation",
-        given,
+        relation,
         "a name, its assumptions and a method holds(left, right), or is a function of two texts",
     )
 
 
-def as_guards(given: Guards | GuardFunction) -> Guards:
-    """`given`, or the guards by that function; `UsageError` where they are neither."""
-    if isinstance(given, Guards) and not isinstance(given, type):
-        return given
-    if callable(given) and not isinstance(given, type):
-        return FunctionGuards(given)
+def as_guards(guards: Guards | GuardFunction) -> Guards:
+    """`guards`, or the guards by that function; `UsageError` where they are neither."""
+    if isinstance(guards, Guards) and not isinstance(guards, type):
+        return guards
+    if callable(guards) and not isinstance(guards, type):
+        return FunctionGuards(guards)
     raise _no_interface(
         "source of guards",
-        given,
+        guards,
         "a name, follows_relations and a method decide(situation), "
         "or is a function of a Situation that names the guard",
     )
 
 
-def _no_interface(kind: str, given: object, form: str) -> UsageError:
-    hint = f"; write {given.__name__}()" if isinstance(given, type) else ""
-    return UsageError(f"{quoted(given)} is not a {kind}{hint}. A {kind} has {form}")
+def _no_interface(kind: str, value: object, form: str) -> UsageError:
+    hint = f"; write {value.__name__}()" if isinstance(value, type) else ""
+    return UsageError(f"{quoted(value)} is not a {kind}{hint}. A {kind} has {form}")
 
 
 def name_of(function: Callable[..., Any]) -> str:

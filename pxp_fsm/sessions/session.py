@@ -636,9 +636,9 @@ def _actors(system: System, members: object, *, some: bool) -> dict[str, Actor]:
 
 
 def _check_unused(subject: str, **options: object) -> None:
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise UsageError(f"{given[0]} has no effect in a session of {subject}; leave it out")
+    options_set = [name for name, value in options.items() if value]
+    if options_set:
+        raise UsageError(f"{options_set[0]} has no effect in a session of {subject}; leave it out")
 
 
 def _stored(session: str, event: Event) -> str:

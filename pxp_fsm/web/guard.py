@@ -139,16 +139,16 @@ class Access:
 
     def who(self, headers: Headers) -> Who | None:
         """Whoever started the server, where a request has its token."""
-        given = bearer(headers) or cookie(headers, self.cookie)
-        return Who("owner", "") if self._knows(given) else None
+        token = bearer(headers) or cookie(headers, self.cookie)
+        return Who("owner", "") if self._knows(token) else None
 
-    def _knows(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+    def _knows(self, token: str) -> bool:
+        return secrets.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
     def opened(self, method: str, query: str, who: Who | None) -> Response | None:
         """The page that goes on to `/` with the token as a cookie, where the query has it."""
-        given = parse_qs(query).get("token", [""])[0]
-        return opening(self.cookie, self.token) if self._knows(given) else None
+        token = parse_qs(query).get("token", [""])[0]
+        return opening(self.cookie, self.token) if self._knows(token) else None
 
 
 _GO_ON = 'location.replace("/" + location.hash)'

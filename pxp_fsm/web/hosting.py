@@ -221,8 +221,8 @@ class Host:
         goes_on = hosted is not None and hosted.state is RunState.RUNNING
         return goes_on and session not in self._begun
 
-    def check(self, session: str, key: str, given: Given) -> Given:
-        """What `given` is as an answer to the question `key`.
+    def check(self, session: str, key: str, reply: Given) -> Given:
+        """What `reply` is as an answer to the question `key`.
 
         Raises `SessionMoved` where that is not what is asked, `UsageError` or `DataError` where it
         cannot be an answer.
@@ -232,11 +232,11 @@ class Host:
         problem = task.problem
         if problem is None:
             raise UsageError(f"task {task.name} has no questions for a person")
-        return accepted(waiting.asked, problem, given)
+        return accepted(waiting.asked, problem, reply)
 
-    def give(self, session: str, key: str, given: Given) -> None:
+    def give(self, session: str, key: str, reply: Given) -> None:
         """Answer the question `key` with what `check` returned; once answered, `SessionMoved`."""
-        self.questions.give(session, key, given)
+        self.questions.give(session, key, reply)
 
     async def ask(self, asked: SeatQuestion) -> Given:
         """Let a question wait until who is asked answers; fills `Desk`."""

@@ -36,7 +36,7 @@ class Arrival(Protocol):
         None where they mean nobody. Nothing is stored by it. Raises `Refused`, saying why, where
         nobody is taken."""
 
-    def take(self, given: Mapping[str, str]) -> str | None:
+    def take(self, query: Mapping[str, str]) -> str | None:
         """The token of who has seen that page and goes on. Raises `Refused` as `page` does."""
 
 
@@ -95,8 +95,12 @@ class Links:
 
     def who(self, headers: Headers) -> Who | None:
         """The holder of the token of a request; whoever conducts stays who they are."""
-        given = bearer(headers), cookie(headers, self._conductors), cookie(headers, self.cookie)
-        return next((who for token in given if token and (who := self._holder(token))), None)
+        candidates = (
+            bearer(headers),
+            cookie(headers, self._conductors),
+            cookie(headers, self.cookie),
+        )
+        return next((who for token in candidates if token and (who := self._holder(token))), None)
 
     @property
     def _conductors(self) -> str:
@@ -104,11 +108,11 @@ class Links:
 
     def opened(self, method: str, query: str, who: Who | None) -> Response | None:
         """The answer to a request with a right token or pairing, or of somebody who arrives."""
-        given = dict(reversed(parse_qsl(query)))  # of two of a name the first one counts
-        token = given.get("token", "")
-        if "pair" in given and self._pairings.takes(""):
+        parameters = dict(reversed(parse_qsl(query)))  # of two of a name the first one counts
+        token = parameters.get("token", "")
+        if "pair" in parameters and self._pairings.takes(""):
             try:
-                token, _ = tokens.pair(self._board, given["pair"], seconds=self._seconds)
+                token, _ = tokens.pair(self._board, parameters["pair"], seconds=self._seconds)
             except Refused:
                 return None
         elif not token and self._arrival is not None and self._arrivals.takes(""):

@@ -31,5 +31,7 @@ def checked(
     limit: int = MOST_STATES,
 ) -> Iterable[Result]:
     """What is `wanted` of a subject, or its standard checks, with its parameters."""
-    given = dict(subject.parameters or ())
-    return check(subject.written(), *wanted, limit=limit, properties=properties, parameters=given)
+    parameters = dict(subject.parameters or ())
+    return check(
+        subject.written(), *wanted, limit=limit, properties=properties, parameters=parameters
+    )

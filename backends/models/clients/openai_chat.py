@@ -174,7 +174,7 @@ def _whole(completion: object) -> _Said:
         shown = f", but {quoted(completion)}" if isinstance(completion, str) else ""
         raise malformed(f"it is not a completion{shown}")
     text, refusal = part(message, "content"), part(message, "refusal")
-    if not all(isinstance(given, str | None) for given in (text, refusal)):
+    if not all(isinstance(part, str | None) for part in (text, refusal)):
         raise malformed("its text is none")
     return text or "", part(first, "finish_reason"), refusal or "", part(completion, "usage")
 

@@ -33,23 +33,23 @@ class AtChannel:
         self._connection = Connection(ends)
         self._sent = 0
 
-    def step(self, given: Stimulus) -> Answer:
-        event = given.event
+    def step(self, stimulus: Stimulus) -> Answer:
+        event = stimulus.event
         if event.kind is Kind.RECEIVE:
-            self._carry(_OTHER, event.label, given, Said("", ""))
+            self._carry(_OTHER, event.label, stimulus, Said("", ""))
             return str(event)
         if event.kind is Kind.EVENT:
             return self._end.machine.fire(event).action
-        act = self._end.act(event, given.valuation)
+        act = self._end.act(event, stimulus.valuation)
         if act.action[:1] != Kind.SEND:
-            return self._end.machine.fire(event, given.valuation).action
-        self._carry(_AGENT, act.action[1:], given, act.answer)
+            return self._end.machine.fire(event, stimulus.valuation).action
+        self._carry(_AGENT, act.action[1:], stimulus, act.answer)
         return act.action
 
-    def _carry(self, sender: str, tag: str, given: Stimulus, answer: Said) -> None:
+    def _carry(self, sender: str, tag: str, stimulus: Stimulus, answer: Said) -> None:
         receiver = _OTHER if sender == _AGENT else _AGENT
         message = Message(_SESSION, self._sent + 1, sender, tag, answer, receiver)
-        self._connection.carry(message, given.valuation)
+        self._connection.carry(message, stimulus.valuation)
         self._sent += 1
         self._end.carried(message)
 

@@ -133,16 +133,16 @@ def _shortened(tester: Tester[I], deviation: Deviates, searched: int) -> Deviati
     while below + 1 < len(deviation.inputs) - 1:
         level = [point for point in tester.points() if point.depth == below]
         left = [
-            (point, given)
+            (point, number)
             for point in level
-            for given in tester.spec.receives[point.node]
-            if point.tried[given] < tester.repetitions
+            for number in tester.spec.receives[point.node]
+            if point.tried[number] < tester.repetitions
         ]
         if (below + 1) * len(left) * tester.repetitions > budget - tester.inputs:
             deviation = _without(tester, deviation, below)
             break
-        for point, given in left:
-            tester.want(point, given)
+        for point, number in left:
+            tester.want(point, number)
         try:
             tester.run()
         except Deviates as shorter:
@@ -187,7 +187,7 @@ def _replayed(tester: Tester[I], deviation: Deviates, below: int) -> Deviation[I
     spec, way = tester.spec, deviation.point.way()
     start = 0 if deviation.given == START else spec.receives[deviation.point.node][deviation.given]
     return Deviation(
-        tuple(spec.system.inputs[given] for given in inputs[1:]),
+        tuple(spec.system.inputs[number] for number in inputs[1:]),
         (*(point.reply for point in way), deviation.reply),
         deviation.place,
         spec.allowed(start, deviation.reply[: deviation.place]),
@@ -205,22 +205,22 @@ def _unseen(tester: Tester[I]) -> Iterator[str]:
     given_at: dict[tuple[int, int], set[int]] = {}
     seen: set[tuple[int, str | None]] = set()
     for point in (tester.origin, *tester.points()):
-        for given, children in point.children.items():
-            node = 0 if given == START else spec.receives[point.node][given]
-            given_at.setdefault((node, given), set())
+        for number, children in point.children.items():
+            node = 0 if number == START else spec.receives[point.node][number]
+            given_at.setdefault((node, number), set())
             for reply in children:
                 at = node
                 for output in reply:
-                    given_at[node, given].add(at)
+                    given_at[node, number].add(at)
                     seen.add((at, str(output)))
                     at = spec.sends[at][str(output)]
-                given_at[node, given].add(at)
+                given_at[node, number].add(at)
                 seen.add((at, None))
     told: dict[str, None] = {}
-    for (_, given), nodes in given_at.items():
+    for (_, number), nodes in given_at.items():
         for node in sorted(nodes):
             for answer in spec.allowed(node, ()):
                 if (node, answer) not in seen:
-                    given_input = "reset" if given == START else str(spec.system.inputs[given])
+                    given_input = "reset" if number == START else str(spec.system.inputs[number])
                     told[f"{given_input}: {answer or 'nothing'}"] = None
     return iter(told)

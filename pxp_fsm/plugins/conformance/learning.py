@@ -97,11 +97,11 @@ class _Asked(Generic[I]):
     def answers(self, word: Word) -> tuple[Output, ...]:
         """What the subject answers to `word`; after a fault it answers nothing but that."""
         node, outputs = self._root, list[Output]()
-        for given in word:
-            if given not in node.after:
+        for letter in word:
+            if letter not in node.after:
                 self._ask(word)
                 return self.answers(word)
-            answer, node = node.after[given]
+            answer, node = node.after[letter]
             outputs.append(answer)
         return tuple(outputs)
 
@@ -110,11 +110,11 @@ class _Asked(Generic[I]):
         self.resets += 1
         node = self._root
         output: Output = None
-        for given in word:
+        for letter in word:
             if not isinstance(output, ProgramFault):
                 self.steps += 1
-                output = answered(self._subject, self._inputs[given])
-            known, after = node.after.setdefault(given, (output, _Node()))
+                output = answered(self._subject, self._inputs[letter])
+            known, after = node.after.setdefault(letter, (output, _Node()))
             if not alike(known, output):
                 raise NoAnswer("it answered one sequence of inputs in two ways")
             output, node = known, after

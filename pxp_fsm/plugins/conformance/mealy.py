@@ -61,17 +61,17 @@ class Mealy(Generic[I_co, O_co]):
     def after(self, word: Sequence[int], state: int | None = None) -> int:
         """The state that `word` leads to from `state` (by default the initial one)."""
         at = self.initial if state is None else state
-        for given in word:
-            at = self.successors[at][given]
+        for letter in word:
+            at = self.successors[at][letter]
         return at
 
     def answers(self, word: Sequence[int], state: int | None = None) -> tuple[O_co, ...]:
         """What the machine answers to `word`, an output for each input."""
         at = self.initial if state is None else state
         outputs = []
-        for given in word:
-            outputs.append(self.outputs[at][given])
-            at = self.successors[at][given]
+        for letter in word:
+            outputs.append(self.outputs[at][letter])
+            at = self.successors[at][letter]
         return tuple(outputs)
 
 
@@ -81,9 +81,9 @@ def access_words(machine: Mealy[I_co, O_co]) -> dict[int, Word]:
     waiting = deque([machine.initial])
     while waiting:
         state = waiting.popleft()
-        for given, target in enumerate(machine.successors[state]):
+        for letter, target in enumerate(machine.successors[state]):
             if target not in words:
-                words[target] = (*words[state], given)
+                words[target] = (*words[state], letter)
                 waiting.append(target)
     return words
 
@@ -134,12 +134,12 @@ def difference(machine: Mealy[I_co, O], other: Mealy[I_co, O]) -> Word | None:
     while waiting:
         pair = waiting.popleft()
         left, right = pair
-        for given in range(len(machine.inputs)):
-            if machine.outputs[left][given] != other.outputs[right][given]:
-                return (*words[pair], given)
-            target = (machine.successors[left][given], other.successors[right][given])
+        for letter in range(len(machine.inputs)):
+            if machine.outputs[left][letter] != other.outputs[right][letter]:
+                return (*words[pair], letter)
+            target = (machine.successors[left][letter], other.successors[right][letter])
             if target not in words:
-                words[target] = (*words[pair], given)
+                words[target] = (*words[pair], letter)
                 waiting.append(target)
     return None
 
@@ -205,7 +205,7 @@ def stimuli(automaton: Automaton) -> tuple[Stimulus, ...]:
     proper = [
         Stimulus(DECIDE, valuation) for guards in sets.values() for valuation in _valuations(guards)
     ]
-    unusual = [given for guards in sets.values() for given in _unusual(guards, unheard)]
+    unusual = [stimulus for guards in sets.values() for stimulus in _unusual(guards, unheard)]
     return (*plain, *proper, *unusual)
 
 
@@ -274,7 +274,7 @@ def as_mealy(
     """
     inputs = stimuli(automaton) if inputs is None else inputs
     names = [state.name for state in automaton.states]
-    steps = [[answer_of(automaton, name, given) for given in inputs] for name in names]
+    steps = [[answer_of(automaton, name, stimulus) for stimulus in inputs] for name in names]
     return Mealy(
         inputs,
         tuple(tuple(names.index(target) for _, target in row) for row in steps),

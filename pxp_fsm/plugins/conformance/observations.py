@@ -31,8 +31,8 @@ class ObservedProgram(Protocol[I_contra]):
     def reset(self) -> Sequence[str]:
         """Start anew; what it sends until it is quiet."""
 
-    def step(self, given: I_contra) -> Sequence[str]:
-        """What it sends after `given` until it is quiet; raises `NoAnswer` if it never is."""
+    def step(self, stimulus: I_contra) -> Sequence[str]:
+        """What it sends after `stimulus` until it is quiet; raises `NoAnswer` if it never is."""
 
 
 @dataclass(eq=False)
@@ -65,9 +65,9 @@ class TraceNode:
 class Deviates(Exception):
     """The program did what the table does not allow, `reply` to `given` at `point`."""
 
-    def __init__(self, point: TraceNode, given: int, reply: Reply, place: int) -> None:
+    def __init__(self, point: TraceNode, number: int, reply: Reply, place: int) -> None:
         super().__init__()
-        self.point, self.given, self.reply, self.place = point, given, reply, place
+        self.point, self.given, self.reply, self.place = point, number, reply, place
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -87,11 +87,11 @@ class Tester(Generic[I]):
         self.origin = TraceNode(0)
         self.tests = self.inputs = 0
 
-    def want(self, point: TraceNode, given: int) -> None:
-        """Ask for `given` at `point`, unless it was tried often enough."""
-        if point.tried[given] >= self.repetitions or given in point.wanted:
+    def want(self, point: TraceNode, number: int) -> None:
+        """Ask for `number` at `point`, unless it was tried often enough."""
+        if point.tried[number] >= self.repetitions or number in point.wanted:
             return
-        point.wanted[given] = None
+        point.wanted[number] = None
         self._add(point, 1)
         if self.origin.due > LARGEST:
             raise UsageError(
@@ -103,67 +103,67 @@ class Tester(Generic[I]):
         """Tests until nothing is wanted; at a new point the input of `guess` is tried at once."""
         while self.origin.due:
             self.tests += 1
-            point, given, guessed = self.origin, self._next(self.origin), False
-            while given is not None:
-                point = self.give(point, given)
-                given = self._next(point)
-                if given is None and guess is not None and not (guessed or point.tried):
-                    given, guessed = guess.get(point.node), True
+            point, number, guessed = self.origin, self._next(self.origin), False
+            while number is not None:
+                point = self.give(point, number)
+                number = self._next(point)
+                if number is None and guess is not None and not (guessed or point.tried):
+                    number, guessed = guess.get(point.node), True
 
     def replay(self, inputs: Sequence[int]) -> None:
         """One test of these inputs; it ends where one of them is not specified."""
         self.tests += 1
         point = self.origin
-        for given in inputs:
-            if given != START and given not in self.spec.receives[point.node]:
+        for number in inputs:
+            if number != START and number not in self.spec.receives[point.node]:
                 return
-            point = self.give(point, given)
+            point = self.give(point, number)
 
-    def give(self, point: TraceNode, given: int) -> TraceNode:
+    def give(self, point: TraceNode, number: int) -> TraceNode:
         """Give an input at `point`, where the program now is, and follow its reply."""
-        reply = self._reply(given)
-        point.tried[given] += 1
-        if point.tried[given] == self.repetitions and given in point.wanted:
-            del point.wanted[given]
+        reply = self._reply(number)
+        point.tried[number] += 1
+        if point.tried[number] == self.repetitions and number in point.wanted:
+            del point.wanted[number]
             self._add(point, -1)
-        start = 0 if given == START else self.spec.receives[point.node][given]
+        start = 0 if number == START else self.spec.receives[point.node][number]
         node, place = self.spec.follow(start, reply)
         if node is None:
-            raise Deviates(point, given, reply, place)
-        children = point.children.setdefault(given, {})
+            raise Deviates(point, number, reply, place)
+        children = point.children.setdefault(number, {})
         child = children.get(reply)
         if child is None:
-            if point.tried[given] > self.repetitions:
+            if point.tried[number] > self.repetitions:
                 raise Unrepeatable
-            child = children[reply] = TraceNode(node, point, given, reply, point.depth + 1)
+            child = children[reply] = TraceNode(node, point, number, reply, point.depth + 1)
         due = sum(other.due for other in children.values())
         if not due or child.due:
-            point.missed[given] = 0
-        elif given not in point.wanted:
-            point.missed[given] += 1
-            if point.missed[given] > self.repetitions:
+            point.missed[number] = 0
+        elif number not in point.wanted:
+            point.missed[number] += 1
+            if point.missed[number] > self.repetitions:
                 raise Unrepeatable
         return child
 
-    def _reply(self, given: int) -> Reply:
-        if given != START:
+    def _reply(self, number: int) -> Reply:
+        if number != START:
             self.inputs += 1
         try:
-            if given == START:
+            if number == START:
                 return tuple(self.subject.reset())
-            return tuple(self.subject.step(self.spec.system.inputs[given]))
+            return tuple(self.subject.step(self.spec.system.inputs[number]))
         except NoAnswer:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a wrong program raises is the finding
             return (error.fault if isinstance(error, Faulty) else _fault(error),)
 
     def _next(self, point: TraceNode) -> int | None:
-        for given in point.wanted:
-            return given
+        for number in point.wanted:
+            return number
         if point.due:
-            for given, children in point.children.items():
+            for number, children in point.children.items():
                 if any(child.due for child in children.values()):
-                    return given
+                    return number
         return None
 
     def _add(self, point: TraceNode | None, count: int) -> None:

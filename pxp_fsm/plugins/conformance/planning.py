@@ -100,7 +100,7 @@ class CoverPlan:
     @cached_property
     def moves(self) -> tuple[Attempt, ...]:
         """Everything that can be tried, anywhere."""
-        tried = [Attempt(agent, given) for agent in (0, 1) for given in self.inputs[agent]]
+        tried = [Attempt(agent, stimulus) for agent in (0, 1) for stimulus in self.inputs[agent]]
         return (*tried, *((Attempt(0, None), Attempt(1, None)) if self.capacity else ()))
 
     @cached_property
@@ -113,18 +113,18 @@ class CoverPlan:
         """Every agent, state and stimulus, whether a way leads there or not."""
         for agent, table in enumerate(self.tables):
             for state in table.states:
-                for given in self.inputs[agent]:
-                    yield PlannedCase(agent, state.name, given)
+                for stimulus in self.inputs[agent]:
+                    yield PlannedCase(agent, state.name, stimulus)
 
     def outcome(self, at: PairConfiguration, move: Attempt) -> MoveEffect:
         """What `move` comes to in `at`, by the tables alone."""
-        agent, given = move.agent, move.given
-        if given is None:
+        agent, stimulus = move.agent, move.given
+        if stimulus is None:
             return self._delivered(at, agent)
-        if given.event.kind is Kind.RECEIVE:
-            return self._carried(at, 1 - agent, given.event.label, None)
-        action, target = answer_of(self.tables[agent], at.states[agent], given)
-        case = PlannedCase(agent, at.states[agent], given)
+        if stimulus.event.kind is Kind.RECEIVE:
+            return self._carried(at, 1 - agent, stimulus.event.label, None)
+        action, target = answer_of(self.tables[agent], at.states[agent], stimulus)
+        case = PlannedCase(agent, at.states[agent], stimulus)
         if action is None:
             return MoveEffect(at, False, (case,))
         if action[:1] == Kind.SEND:

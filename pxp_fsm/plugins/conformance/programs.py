@@ -65,9 +65,9 @@ class _Tested:
     def reset(self) -> None:
         _reset(self._program)
 
-    def step(self, given: Stimulus) -> Output:
+    def step(self, stimulus: Stimulus) -> Output:
         try:
-            reply = self._program.step(given.event, given.valuation)
+            reply = self._program.step(stimulus.event, stimulus.valuation)
         except ProgramFailed as error:
             return ProgramFault(str(error))
         return (
@@ -86,9 +86,9 @@ class _Observed:
     def reset(self) -> tuple[str, ...]:
         return self._sent(_reset(self._program))
 
-    def step(self, given: Stimulus) -> tuple[str, ...]:
+    def step(self, stimulus: Stimulus) -> tuple[str, ...]:
         try:
-            return self._sent(self._program.step(given.event))
+            return self._sent(self._program.step(stimulus.event))
         except ProgramFailed as error:
             raise Faulty(ProgramFault(str(error))) from error
 

@@ -53,14 +53,14 @@ def checks_in(path: Path) -> Iterator[ProjectCheck]:
     listed = tool.get("pxp", {}).get("check", [])
     if not isinstance(listed, list):
         raise UsageError(f"{path}: tool.pxp.check is a list of tables and systems")
-    for place, given in enumerate(listed, start=1):
-        yield _check(given, path.parent, f"{path}: check {place} of tool.pxp")
+    for place, entry in enumerate(listed, start=1):
+        yield _check(entry, path.parent, f"{path}: check {place} of tool.pxp")
 
 
-def _check(given: Any, folder: Path, where: str) -> ProjectCheck:
-    wanted = {"what": given} if isinstance(given, str) else given
+def _check(entry: Any, folder: Path, where: str) -> ProjectCheck:
+    wanted = {"what": entry} if isinstance(entry, str) else entry
     if not isinstance(wanted, dict) or "what" not in wanted:
-        raise UsageError(f"{where} is a name, a file, or has the key what, not {quoted(given)}")
+        raise UsageError(f"{where} is a name, a file, or has the key what, not {quoted(entry)}")
     fields: dict[str, tuple[str, ...]] = {}
     for key, value in wanted.items():
         texts = [value] if isinstance(value, str) else value

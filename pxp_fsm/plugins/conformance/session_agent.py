@@ -84,7 +84,7 @@ def counted(rules: Interact, *, initiator: bool) -> Mealy[Given, Answer]:
     rows: list[tuple[list[int], list[Answer]]] = []
     while waiting:
         at = waiting.popleft()
-        steps = [_step(rules, at, given, initiator) for given in INPUTS]
+        steps = [_step(rules, at, stimulus, initiator) for stimulus in INPUTS]
         for _, target in steps:
             if target not in number:
                 number[target] = len(number)
@@ -97,37 +97,39 @@ def counted(rules: Interact, *, initiator: bool) -> Mealy[Given, Answer]:
     )
 
 
-def _step(rules: Interact, at: _At, given: Given, initiator: bool) -> tuple[Answer, _At]:
+def _step(rules: Interact, at: _At, stimulus: Given, initiator: bool) -> tuple[Answer, _At]:
     number = at.sent + 1
     table = rules.automaton
     my_turn = initiator_speaks(number) is initiator
-    if at.over or my_turn is isinstance(given, Reception):
+    if at.over or my_turn is isinstance(stimulus, Reception):
         return None, at
-    if isinstance(given, Reception):
-        row = table.sends(at.theirs, given.tag)
+    if isinstance(stimulus, Reception):
+        row = table.sends(at.theirs, stimulus.tag)
         if row is not None and row.guard is not None and row.guard not in rules.allowed(number):
             row = None
     else:
-        row = _decided(rules, table, at, given)
+        row = _decided(rules, table, at, stimulus)
     taken = row and table.receives(
-        at.mine if isinstance(given, Reception) else at.theirs, row.label
+        at.mine if isinstance(stimulus, Reception) else at.theirs, row.label
     )
     if row is None or taken is None:
         return None, at
-    mine, theirs = (taken, row) if isinstance(given, Reception) else (row, taken)
+    mine, theirs = (taken, row) if isinstance(stimulus, Reception) else (row, taken)
     over = rules.ending_after(number, row.label, at.latest)
     ending = f", {over.value}" if over else ""
-    sign = "-" if isinstance(given, Reception) else "+"
+    sign = "-" if isinstance(stimulus, Reception) else "+"
     after = _At(mine.target, theirs.target, number, row.label, over is not None)
     return f"{sign}{row.label}{ending}", after
 
 
-def _decided(rules: Interact, table: Automaton, at: _At, given: JudgedInput) -> Transition | None:
+def _decided(
+    rules: Interact, table: Automaton, at: _At, stimulus: JudgedInput
+) -> Transition | None:
     try:
         if at.sent == 0:
             return table.step(at.mine, sending(Tag.INIT))
-        own_category = category(given.match, given.agree)
-        guard = rules.guard(own_category, given.changed, at.sent + 1)
+        own_category = category(stimulus.match, stimulus.agree)
+        guard = rules.guard(own_category, stimulus.changed, at.sent + 1)
         return table.step(at.mine, DECIDE, one_hot(guard, tuple(GUARDS)))
     except NotEnabled:
         return None
@@ -209,15 +211,15 @@ class InSession:
             record_faults=True,
         )
 
-    def step(self, given: Given) -> Output:
+    def step(self, stimulus: Given) -> Output:
         session = self._session
-        if isinstance(given, Reception):
+        if isinstance(stimulus, Reception):
             number = len(session.history) + 1
             answer = Said("theirs", "theirs")
-            message = Message(session.name, number, "theirs", given.tag, answer, "mine")
+            message = Message(session.name, number, "theirs", stimulus.tag, answer, "mine")
             session.replay([Event.of_message(message, update_context(message))])
             return self._told(f"-{message.tag}")
-        self._mind.said = given
+        self._mind.said = stimulus
         sent = self._run(session.step())
         if sent is None:
             return ProgramFault(f"the session ended: {session.cause}")

@@ -57,11 +57,11 @@ class CountingPlan(Generic[I]):
         guess = {}
         for node in self.spec.waiting:
             known = (self._apart[node, q] for q in self._cover if (node, q) in self._apart)
-            given = next(known, None) if node in self._cover else None
+            number = next(known, None) if node in self._cover else None
             first = next(iter(self.spec.receives[node]), None)
-            if given is not None or first is not None:
-                guess[node] = first if given is None else given
-        return {node: given for node, given in guess.items() if given is not None}
+            if number is not None or first is not None:
+                guess[node] = first if number is None else number
+        return {node: chosen for node, chosen in guess.items() if chosen is not None}
 
     def _extend(self, point: TraceNode, path: tuple[TraceNode, ...]) -> None:
         passed = Counter(trace_node.node for trace_node in path)
@@ -70,9 +70,9 @@ class CountingPlan(Generic[I]):
             if count > self._most - self._reached[group]:
                 self._tell_apart(path, group)
                 return
-        for given in self.spec.receives[point.node]:
-            self.tester.want(point, given)
-            for child in point.children.get(given, {}).values():
+        for number in self.spec.receives[point.node]:
+            self.tester.want(point, number)
+            for child in point.children.get(number, {}).values():
                 if child is not self._cover[child.node]:
                     self._extend(child, (*path, child))
 
@@ -92,9 +92,9 @@ class CountingPlan(Generic[I]):
 
     def _apply(self, point: TraceNode, mine: int, other: int) -> None:
         """Ask at `point` for the adaptive test that tells node `mine` from `other`."""
-        given = self._apart[mine, other]
-        self.tester.want(point, given)
-        for reply, child in point.children.get(given, {}).items():
-            after, _ = self.spec.follow(self.spec.receives[other][given], reply)
+        number = self._apart[mine, other]
+        self.tester.want(point, number)
+        for reply, child in point.children.get(number, {}).items():
+            after, _ = self.spec.follow(self.spec.receives[other][number], reply)
             if after is not None:
                 self._apply(child, child.node, after)

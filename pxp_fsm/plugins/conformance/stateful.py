@@ -81,33 +81,33 @@ class Pair:
 
     def _tried(self, move: Attempt) -> bool:
         """Whether something has moved; an error of this package is a refusal."""
-        agent, given = move.agent, move.given
-        if given is None:
+        agent, stimulus = move.agent, move.given
+        if stimulus is None:
             delivered = self._connection.deliver(NAMES[agent])
             if delivered is not None:
                 self._ends[agent].carried(delivered)
             return delivered is not None
         end = self._ends[agent]
-        if given.event.kind is Kind.RECEIVE:
-            self._carry(1 - agent, given.event.label, given, Answer("", ""))
+        if stimulus.event.kind is Kind.RECEIVE:
+            self._carry(1 - agent, stimulus.event.label, stimulus, Answer("", ""))
             return True
-        if given.event.kind is Kind.EVENT:
-            end.machine.fire(given.event)
+        if stimulus.event.kind is Kind.EVENT:
+            end.machine.fire(stimulus.event)
             return True
-        act = end.act(given.event, given.valuation)
-        action, _ = answer_of(self._plan.tables[agent], self.at.states[agent], given)
+        act = end.act(stimulus.event, stimulus.valuation)
+        action, _ = answer_of(self._plan.tables[agent], self.at.states[agent], stimulus)
         if action is not None and act.action != action:
             raise self._wrong(move, f"was answered by {act.action}, the table's answer is {action}")
         if act.action[:1] == Kind.SEND:
-            self._carry(agent, act.action[1:], given, act.answer)
+            self._carry(agent, act.action[1:], stimulus, act.answer)
         else:
-            end.machine.fire(given.event, given.valuation)
+            end.machine.fire(stimulus.event, stimulus.valuation)
         return True
 
-    def _carry(self, sender: int, tag: str, given: Stimulus, answer: Answer) -> None:
+    def _carry(self, sender: int, tag: str, stimulus: Stimulus, answer: Answer) -> None:
         names = (NAMES[sender], NAMES[1 - sender])
         message = Message("conformance", self._sent + 1, names[0], tag, answer, names[1])
-        self._connection.carry(message, given.valuation)
+        self._connection.carry(message, stimulus.valuation)
         self._sent += 1
         self._ends[sender].carried(message)
         if not self._plan.capacity:

@@ -41,17 +41,17 @@ def separating_words(machine: Mealy[Any, Any]) -> dict[Pair, Word]:
 def _word(machine: Mealy[Any, Any], pair: Pair, known: Mapping[Pair, Word]) -> Word | None:
     """A word for `pair`: one input that tells them apart, or one more than a `known` pair needs."""
     p, q = pair
-    for given, (first, other) in enumerate(
+    for letter, (first, other) in enumerate(
         zip(machine.outputs[p], machine.outputs[q], strict=True)
     ):
         if first != other:
-            return (given,)
-    for given, (first, other) in enumerate(
+            return (letter,)
+    for letter, (first, other) in enumerate(
         zip(machine.successors[p], machine.successors[q], strict=True)
     ):
         word = known.get((min(first, other), max(first, other)))
         if word is not None:
-            return (given, *word)
+            return (letter, *word)
     return None
 
 

@@ -78,8 +78,8 @@ def as_transitions(automaton: Automaton) -> Transitions[Stimulus]:
         elif row.kind is Kind.EVENT and row.guard is not None:
             silent[source] |= {target}
         else:
-            given = inputs.setdefault(Stimulus(row.trigger), len(inputs))
-            receives[source][given] = receives[source].get(given, frozenset()) | {target}
+            place = inputs.setdefault(Stimulus(row.trigger), len(inputs))
+            receives[source][place] = receives[source].get(place, frozenset()) | {target}
     system = Transitions(
         tuple(inputs), tuple(receives), tuple(sends), tuple(silent), number[automaton.initial]
     )
@@ -172,16 +172,16 @@ class Suspension(Generic[I]):
             new = dict(self._newly_apart(apart))
             if not new:
                 return apart
-            apart |= new | {(q, p): given for (p, q), given in new.items()}
+            apart |= new | {(q, p): number for (p, q), number in new.items()}
 
     def _newly_apart(self, apart: Mapping[Pair, int]) -> Iterator[tuple[Pair, int]]:
         differs: dict[Pair, bool] = {}
         for p, q in combinations(self.waiting, 2):
             if (p, q) not in apart:
-                for given in sorted(self.receives[p].keys() & self.receives[q].keys()):
-                    pair = (self.receives[p][given], self.receives[q][given])
+                for number in sorted(self.receives[p].keys() & self.receives[q].keys()):
+                    pair = (self.receives[p][number], self.receives[q][number])
                     if self._differ(pair, apart, differs):
-                        yield (p, q), given
+                        yield (p, q), number
                         break
 
     def _differ(self, pair: Pair, apart: Mapping[Pair, int], differs: dict[Pair, bool]) -> bool:

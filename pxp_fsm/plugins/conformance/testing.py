@@ -36,8 +36,8 @@ class BlackBox(Protocol[I_contra]):
     def reset(self) -> None:
         """Start anew, as if nothing had happened."""
 
-    def step(self, given: I_contra) -> Output:
-        """What it answers to `given`; raises `NoAnswer` where it says nothing in time."""
+    def step(self, stimulus: I_contra) -> Output:
+        """What it answers to `stimulus`; raises `NoAnswer` where it says nothing in time."""
 
 
 @dataclass
@@ -48,25 +48,25 @@ class Simulated(BlackBox[I]):
 
     def __post_init__(self) -> None:
         self._state = self.machine.initial
-        self._place = {given: place for place, given in enumerate(self.machine.inputs)}
+        self._place = {stimulus: place for place, stimulus in enumerate(self.machine.inputs)}
 
     def reset(self) -> None:
         self._state = self.machine.initial
 
-    def step(self, given: I) -> Output:
-        place = self._place[given]
+    def step(self, stimulus: I) -> Output:
+        place = self._place[stimulus]
         output = self.machine.outputs[self._state][place]
         self._state = self.machine.successors[self._state][place]
         return output
 
 
-def answered(subject: BlackBox[I], given: I) -> Output:
+def answered(subject: BlackBox[I], stimulus: I) -> Output:
     """What `subject` answers: whatever it raises, but for `NoAnswer`, is an answer too.
 
     An error of this package is a refusal; any other is a `ProgramFault`.
     """
     try:
-        return subject.step(given)
+        return subject.step(stimulus)
     except NoAnswer:
         raise
     except PXPError:
@@ -149,14 +149,14 @@ class _Tester(Generic[I]):
         self.subject.reset()
         got: list[Output] = []
         state = self.machine.initial
-        for place, given in enumerate(word):
+        for place, letter in enumerate(word):
             self.inputs += 1
             self.asked = tuple(word[: place + 1])
-            output = answered(self.subject, self.machine.inputs[given])
+            output = answered(self.subject, self.machine.inputs[letter])
             got.append(output)
-            if isinstance(output, ProgramFault) or output != self.machine.outputs[state][given]:
+            if isinstance(output, ProgramFault) or output != self.machine.outputs[state][letter]:
                 return self.asked, tuple(got)
-            state = self.machine.successors[state][given]
+            state = self.machine.successors[state][letter]
         return None
 
     def first(self, words: Iterable[Word]) -> tuple[Word, tuple[Output, ...]] | None:
@@ -181,7 +181,7 @@ def conform(
         unknown = ""
     except (NoAnswer, _Changed) as error:
         difference, unknown = None, str(error)
-    during = tuple(least.inputs[given] for given in tester.asked) if unknown else ()
+    during = tuple(least.inputs[letter] for letter in tester.asked) if unknown else ()
     return ConformanceReport(
         least.size, extra, tester.tests, tester.inputs, difference, unknown, during
     )
@@ -272,7 +272,7 @@ def _shortened(
                 "after each reset as it did before"
             )
     machine = tester.machine
-    inputs = tuple(machine.inputs[given] for given in word)
+    inputs = tuple(machine.inputs[letter] for letter in word)
     return AnswerDifference(inputs, machine.answers(word), got, below)
 
 

@@ -53,7 +53,7 @@ def _inputs(result: Conformance) -> list[str]:
     """The different inputs that were given, as people read them."""
     deciding = isinstance(result.report, IocoReport)
     inputs = as_transitions(result.automaton).inputs if deciding else stimuli(result.automaton)
-    return [str(given) for given in inputs]
+    return [str(stimulus) for stimulus in inputs]
 
 
 def _claim(result: Conformance) -> str:
@@ -96,8 +96,8 @@ def _deviates(deviation: Deviation[Stimulus]) -> list[Step]:
     more = "nothing more" if deviation.allowed == (None,) and deviation.place else may
     right = (*last[: deviation.place], more)
     steps: list[Step] = [
-        (given, reply, reply)
-        for given, reply in zip((None, *deviation.inputs), deviation.replies, strict=True)
+        (stimulus, reply, reply)
+        for stimulus, reply in zip((None, *deviation.inputs), deviation.replies, strict=True)
     ]
     steps[-1] = (steps[-1][0], right, last)
     return steps if len(steps) == 1 or deviation.replies[0] else steps[1:]
@@ -108,8 +108,8 @@ def _table(steps: Sequence[Step]) -> Iterator[str]:
     if not steps:
         return
     rows = [("step", "input", "expected", "got")]
-    for step, (given, should, did) in enumerate(steps, start=0 if steps[0][0] is None else 1):
-        rows.append((str(step), str(given or "reset"), _worded(should), _worded(did)))
+    for step, (stimulus, should, did) in enumerate(steps, start=0 if steps[0][0] is None else 1):
+        rows.append((str(step), str(stimulus or "reset"), _worded(should), _worded(did)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True))
@@ -126,8 +126,8 @@ def _worded(output: Output | tuple[Output, ...]) -> str:
 def _run(automaton: Automaton, deviation: Deviation[Stimulus]) -> tuple[Transition, ...]:
     """Rows that the table can take in what was right of a deviation."""
     wanted: list[tuple[Trigger | None, str]] = []
-    for given, reply in zip((None, *deviation.inputs), deviation.replies, strict=True):
-        wanted += [] if given is None else [(given.event, "")]
+    for stimulus, reply in zip((None, *deviation.inputs), deviation.replies, strict=True):
+        wanted += [] if stimulus is None else [(stimulus.event, "")]
         wanted += [(None, str(output)) for output in reply]
     unusual = len(deviation.replies[-1]) - deviation.place
     wanted = wanted[: len(wanted) - unusual]
@@ -149,9 +149,9 @@ def _way(
 ) -> tuple[tuple[Transition, ...], tuple[Output, ...]]:
     """The rows that the table takes, and its answers."""
     state, taken, answers = automaton.initial, list[Transition](), list[Output]()
-    for given in inputs:
+    for stimulus in inputs:
         try:
-            row = automaton.step(state, given.event, given.valuation)
+            row = automaton.step(state, stimulus.event, stimulus.valuation)
         except PXPError:
             answers.append(None)
             continue
@@ -165,16 +165,16 @@ def failure_lines(result: Conformance) -> Iterator[str]:
     """What was found of an agent that fails: the steps, the rule, and the table as text."""
     yield from lines(result)
     steps = _steps(result.report)
-    given = None if not steps else steps[-1][0]
-    if given is None:
+    stimulus = None if not steps else steps[-1][0]
+    if stimulus is None:
         return
     automaton, taken = result.automaton, _taken(result, steps)
     state = taken[-1].target if taken else automaton.initial
-    rows = [row for row in automaton.leaving(state) if row.trigger == given.event]
+    rows = [row for row in automaton.leaving(state) if row.trigger == stimulus.event]
     if isinstance(result.report, ConformanceReport):
         with suppress(PXPError):
-            rows = [automaton.step(state, given.event, given.valuation)]
-    refused = f"no row of {automaton.name} takes {given} in {state}, so it is refused"
+            rows = [automaton.step(state, stimulus.event, stimulus.valuation)]
+    refused = f"no row of {automaton.name} takes {stimulus} in {state}, so it is refused"
     told = "; ".join(f"row {row.row}: {_row(row)}" for row in rows if steps[-1][1] is not None)
     yield f"Rule: {told or refused}"
     yield from drawn_lines(automaton, state, taken)
@@ -210,7 +210,7 @@ def _taken(result: Conformance, steps: Sequence[Step]) -> tuple[Transition, ...]
     report = result.report
     if isinstance(report, IocoReport):
         return _run(result.automaton, report.deviation) if report.deviation else ()
-    return _way(result.automaton, tuple(given for given, _, _ in steps[:-1] if given))[0]
+    return _way(result.automaton, tuple(stimulus for stimulus, _, _ in steps[:-1] if stimulus))[0]
 
 
 def as_json(result: Conformance) -> str:
@@ -234,17 +234,17 @@ def as_json(result: Conformance) -> str:
         told |= {"repetitions": report.repetitions, "unseen": report.unseen}
     else:
         shortest = report.difference.shortest if report.difference else None
-        told |= {"during": [str(given) for given in report.during]}
+        told |= {"during": [str(stimulus) for stimulus in report.during]}
     return json.dumps(told | {"shortest": shortest}, indent=1)
 
 
 def _told(step: Step) -> dict[str, object]:
-    given, should, did = step
+    stimulus, should, did = step
     parts = did if isinstance(did, tuple) else (did,)
     faults = [str(part) for part in parts if isinstance(part, ProgramFault)]
     right = [part for part in parts if not isinstance(part, ProgramFault)]
     return {
-        "input": str(given or "reset"),
+        "input": str(stimulus or "reset"),
         "expected": should,
         "got": right if isinstance(did, tuple) else (right or [None])[0],
         "fault": faults[0] if faults else None,
@@ -259,8 +259,8 @@ def draw(result: Conformance, path: Path) -> bool:
     taken = _taken(result, steps)
     state = taken[-1].target if taken else result.automaton.initial
     diagram = state_diagram(result.automaton, marked=state, path=taken)
-    given, *answers = steps[-1]
+    stimulus, *answers = steps[-1]
     due, got = (shortened(_worded(answer)) for answer in answers)
-    note = f"A program differs in {state}, at {given or 'reset'}: expected {due}, got {got}."
+    note = f"A program differs in {state}, at {stimulus or 'reset'}: expected {due}, got {got}."
     write(replace(diagram, note=f"{diagram.note} {note}".strip()), path)
     return True

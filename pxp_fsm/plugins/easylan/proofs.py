@@ -811,9 +811,9 @@ class NetworkTables:
 
     kind: str = "network"
 
-    def accepts(self, given: Any) -> bool:
+    def accepts(self, subject: Any) -> bool:
         """The name of such a table."""
-        return isinstance(given, str) and given in TABLES
+        return isinstance(subject, str) and subject in TABLES
 
     def properties(self) -> Iterator[NamedProperty]:
         """The claims about them."""

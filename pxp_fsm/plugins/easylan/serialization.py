@@ -68,15 +68,15 @@ def response_from_json(raw: object) -> Response:
     mismatches = faults(raw, {**defs[raw["kind"]], "$defs": defs})
     if mismatches:
         raise DataError("; ".join(fault.message for fault in mismatches))
-    given = {key: value for key, value in raw.items() if key != "kind"}
+    fields = {key: value for key, value in raw.items() if key != "kind"}
     if raw["kind"] in _CHOICES:
-        chosen: Response = _CHOICES[raw["kind"]](given["choice"])  # type: ignore[assignment] # one of the two
+        chosen: Response = _CHOICES[raw["kind"]](fields["choice"])  # type: ignore[assignment] # one of the two
         return chosen
     if raw["kind"] == "Judged":
-        return Judged(**given)
-    to = given.pop("to", None)
-    choice = DeveloperChoice(given.pop("choice"))
-    return Act(choice, **given, to=None if to is None else UpdateStep(to))
+        return Judged(**fields)
+    to = fields.pop("to", None)
+    choice = DeveloperChoice(fields.pop("choice"))
+    return Act(choice, **fields, to=None if to is None else UpdateStep(to))
 
 
 @cache

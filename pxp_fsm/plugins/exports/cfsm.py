@@ -74,10 +74,10 @@ class _Reading:
         self.members = ForeignNames("m")
         self.tables = ForeignNames("m", lower=True)
         self.tags = ForeignNames("t")
-        given = [machine.name for machine in machines]
+        names = [machine.name for machine in machines]
         self.theirs = [
-            name if name and given.count(name) == 1 else f"m{number}"
-            for number, name in enumerate(given)
+            name if name and names.count(name) == 1 else f"m{number}"
+            for number, name in enumerate(names)
         ]
         self.names = [self.members.of(name) for name in self.theirs]
         self.faults: list[Fault] = []

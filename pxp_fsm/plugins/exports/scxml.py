@@ -299,13 +299,13 @@ class _Reading:
         }
 
     def _state_name(self, element: _Element) -> str:
-        given = element.attributes.get("id", "")
-        return self.states.of(given) if given else ""
+        identity = element.attributes.get("id", "")
+        return self.states.of(identity) if identity else ""
 
     def _rows(self, source: str, element: _Element, place: int) -> Iterator[_Row]:
         """What one transition means: a row for each tag that it names."""
-        given = element.attributes.get("target", "").split()
-        targets = [self.states.of(target) for target in given] or [source]
+        names = element.attributes.get("target", "").split()
+        targets = [self.states.of(target) for target in names] or [source]
         guard = element.attributes.get("cond")
         sent = [child for child in element.children if self._known(child, "send")]
         if guard is not None and not _NAME.fullmatch(guard):

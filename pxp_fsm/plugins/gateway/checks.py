@@ -79,13 +79,13 @@ class Policies:
 
     kind: str = "policy"
 
-    def accepts(self, given: Any) -> bool:
+    def accepts(self, subject: Any) -> bool:
         """The path of a policy file, or a policy."""
-        return isinstance(given, GatewayPolicy) or is_policy(given)
+        return isinstance(subject, GatewayPolicy) or is_policy(subject)
 
-    def tables(self, given: Any) -> Mapping[str, Automaton]:
+    def tables(self, subject: Any) -> Mapping[str, Automaton]:
         """The tables of a policy as they run, each for calls about the same values."""
-        policy = given if isinstance(given, GatewayPolicy) else load_policy(given)
+        policy = subject if isinstance(subject, GatewayPolicy) else load_policy(subject)
         return {table.name: table.member for table in policy.tables}
 
     def properties(self) -> Iterator[NamedProperty]:

@@ -192,8 +192,8 @@ class HttpProxy:
             for key in keys:
                 value = value.get(key) if isinstance(value, dict) else None
             written = value if isinstance(value, str) else json.dumps(value)
-            given = [_decoded(text) for text in request.headers.getlist(header)]
-            if given and given != [written]:
+            values = [_decoded(text) for text in request.headers.getlist(header)]
+            if values and values != [written]:
                 return f"the header {header} is not what the message says"
         return ""
 
@@ -391,8 +391,8 @@ class HttpProxy:
 
     def _passed(self, request: Request | httpx2.Request) -> dict[str, str]:
         """The headers of a request that go on to the server."""
-        given = request.headers
-        return {key: value for key in self._protocol.headers if (value := given.get(key))}
+        headers = request.headers
+        return {key: value for key in self._protocol.headers if (value := headers.get(key))}
 
 
 def gateway_site(
@@ -452,8 +452,8 @@ def _other_headers(message: dict[str, Any], request: Request) -> str:
     params = message.get("params")
     named = params.get("name", params.get("uri")) if isinstance(params, dict) else None
     for header, value in (("mcp-method", message.get("method")), ("mcp-name", named)):
-        given = request.headers.getlist(header)
-        if given and [_decoded(text) for text in given] != [value]:
+        values = request.headers.getlist(header)
+        if values and [_decoded(text) for text in values] != [value]:
             return f"the header {header} is not what the message says"
     return ""
 

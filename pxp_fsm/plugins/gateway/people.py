@@ -141,8 +141,8 @@ def approval_pages(gateway: Gateway, scope: str, passes: Callable[[Traffic], Non
     @routes.post("/decide")
     async def decide(request: Request) -> Response:
         """Approve or refuse a call; the page is shown again."""
-        given = parse_qs((await request.body()).decode("utf-8", "replace"))
-        action, verdict = (given.get(key, [""])[0] for key in ("call", "verdict"))
+        form = parse_qs((await request.body()).decode("utf-8", "replace"))
+        action, verdict = (form.get(key, [""])[0] for key in ("call", "verdict"))
         if verdict not in ("approve", "refuse"):
             return note("Nothing was decided", "The verdict is approve or refuse.", status=422)
         try:

@@ -225,8 +225,8 @@ class TrafficLine:
     @property
     def names(self) -> tuple[str, ...]:
         """The tools or methods that it is about."""
-        given = self.tool or self.result_of or self.method or self.answer_to or ()
-        return (given,) if isinstance(given, str) else given
+        names = self.tool or self.result_of or self.method or self.answer_to or ()
+        return (names,) if isinstance(names, str) else names
 
     @property
     def key(self) -> str:
@@ -581,15 +581,15 @@ def exact(value: object) -> str:
     return "\n".join([canonical(value), *texts])
 
 
-def is_policy(given: object) -> bool:
-    """Whether `given` is the path of a policy file, by what stands at its top."""
-    if not isinstance(given, str | Path) or Path(given).suffix not in (".toml", ".json"):
+def is_policy(path: object) -> bool:
+    """Whether `path` is the path of a policy file, by what stands at its top."""
+    if not isinstance(path, str | Path) or Path(path).suffix not in (".toml", ".json"):
         return False
     try:
-        text = text_of(Path(given), "a policy")
+        text = text_of(Path(path), "a policy")
     except FileError:
         return False
-    return "otherwise" in text and "lines" in text and _top(text, Path(given))
+    return "otherwise" in text and "lines" in text and _top(text, Path(path))
 
 
 def _top(text: str, path: Path) -> bool:
@@ -693,8 +693,10 @@ class _Reader:
         monitor = self._table(("formulas", place), table, raw)
         return None if monitor is None else replace(monitor, formula=entry)
 
-    def _table(self, at: Place, entry: PolicyTable, given: Mapping[str, Any]) -> EventTable | None:
-        raw = dict(given)
+    def _table(
+        self, at: Place, entry: PolicyTable, content: Mapping[str, Any]
+    ) -> EventTable | None:
+        raw = dict(content)
         raw.pop("per", None)
         deciding: dict[str, dict[str, Any]] = {}
         for row in entry.rows:
@@ -718,8 +720,8 @@ class _Reader:
             self.faults += error.faults
             return None
         needed = {parameter.name for parameter in automaton.rules.parameters}
-        given = {name: value for name, value in self.file.parameters.items() if name in needed}
-        missing = sorted(needed - given.keys())
+        parameters = {name: value for name, value in self.file.parameters.items() if name in needed}
+        missing = sorted(needed - parameters.keys())
         if missing:
             message = (
                 f"the table counts with {missing[0]}; add it: [parameters], {missing[0]} = ..."
@@ -728,7 +730,7 @@ class _Reader:
             return None
         written = System((Member(entry.name, automaton),), free_names=True)
         try:
-            system = written.by_rules(given)
+            system = written.by_rules(parameters)
         except UsageError as error:
             self._fault(at, str(error))
             return None

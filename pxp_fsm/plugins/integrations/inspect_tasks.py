@@ -100,11 +100,11 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _task(
-    name: str, role: str, judge: bool, database: str | None, given: Mapping[str, Any]
+    name: str, role: str, judge: bool, database: str | None, settings: Mapping[str, Any]
 ) -> Task:
     if role not in ROLES:
         raise unknown_name("role", role, dict.fromkeys(ROLES, ""), "role")
-    fields = {"task": name, "carry": False, "order": Order.FIXED.value, **given}
+    fields = {"task": name, "carry": False, "order": Order.FIXED.value, **settings}
     plan = build_plan({**fields, role: "inspect:model"}, Path())
     subject, data = read_plan(plan)
     samples = [

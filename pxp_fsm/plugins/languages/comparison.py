@@ -123,25 +123,25 @@ def _beyond(left: Operand, other: Operand) -> LanguageDifference:
 
 
 def chosen(
-    text: str, given: LanguageSettings, within: Sequence[str], without: Sequence[str]
+    text: str, settings: LanguageSettings, within: Sequence[str], without: Sequence[str]
 ) -> Operand:
     """The language `text`, what is common to it and `within`, less what is in `without`."""
-    base = operand(text, given)
+    base = operand(text, settings)
     left = base.language
     for name in within:
-        left = left & operand(name, given, beside=base.reading).language
+        left = left & operand(name, settings, beside=base.reading).language
     for name in without:
-        left = left - operand(name, given, beside=base.reading).language
+        left = left - operand(name, settings, beside=base.reading).language
     return Operand(left, base.reading)
 
 
 def by_relations(
-    text: str, given: LanguageSettings, within: Sequence[str], without: Sequence[str]
+    text: str, settings: LanguageSettings, within: Sequence[str], without: Sequence[str]
 ) -> tuple[Count, ...]:
     """The language `text` for equivalence, tolerance and noisy; once where that means nothing."""
     if not has_relations(text):
-        return (counted(chosen(text, given, within, without).language),)
-    readings = (replace(given, relations=name) for name in NAMED)
+        return (counted(chosen(text, settings, within, without).language),)
+    readings = (replace(settings, relations=name) for name in NAMED)
     return tuple(counted(chosen(text, reading, within, without).language) for reading in readings)
 
 

@@ -64,7 +64,7 @@ class Operand:
 
 
 def operand(
-    text: str, given: LanguageSettings, *, beside: ProtocolReading | None = None
+    text: str, settings: LanguageSettings, *, beside: ProtocolReading | None = None
 ) -> Operand:
     """The language that `text` names.
 
@@ -79,12 +79,12 @@ def operand(
     if protocol is not None:
         name, bounds, relations = protocol.groups()
         n, k = _bounds(name, bounds)
-        chosen = assumptions_of(relations or given.relations or "noisy")
+        chosen = assumptions_of(relations or settings.relations or "noisy")
         return _of(ProtocolReading(_rules(name, n, k), chosen, bounded=n != ANY))
     published = _PUBLISHED.fullmatch(text)
     if published is not None and not Path(text).exists():
         rounds, relations = published.groups()
-        chosen = assumptions_of(relations or given.relations or "noisy")
+        chosen = assumptions_of(relations or settings.relations or "noisy")
         return Operand(published_sequences(PublishedCode(_rounds(rounds), assumptions=chosen)))
     if text.startswith("without ") or text.partition("+")[0] in _names():
         if beside is None:
@@ -95,7 +95,7 @@ def operand(
     if _CLASS.fullmatch(text) and not Path(text).exists():
         return Operand(class_language(text))
     if form_of(text) is TAGS:
-        if given.run is not None:
+        if settings.run is not None:
             raise UsageError(f"{text} is a file of tags, which has no runs", "run")
         return Operand(of_words(f"recorded in {text}", published_words(Path(text))))
     if "://" not in text and not Path(text).is_file():
@@ -103,7 +103,7 @@ def operand(
             f"there is no database {text}, nor is a language called that; languages are: "
             + ", ".join(f"{name} ({meaning})" for name, meaning in meanings().items())
         )
-    return Operand(recorded(text, given.run))
+    return Operand(recorded(text, settings.run))
 
 
 def language(subject: Rules | str, *, relations: str = "noisy") -> Language:

@@ -40,9 +40,9 @@ class MachineSubjects:
 
     kind: str = "machine"
 
-    def accepts(self, given: Any) -> bool:
+    def accepts(self, subject: Any) -> bool:
         """A machine, a class or a graph of these libraries."""
-        return is_foreign(given)
+        return is_foreign(subject)
 
     def properties(self) -> Sequence[NamedProperty]:
         """What can be asked of one by name, beside what can be asked of every table."""

@@ -131,8 +131,8 @@ def _rows(node: ast.AST) -> Iterator[tuple[Any, Any, Any, int]]:
         values = [_value(part) for part in node.elts[:3]]
     elif isinstance(node, ast.Call) and _called(node) in ("add_transition", "dict"):
         named = {part.arg: _value(part.value) for part in node.keywords}
-        given = dict(zip(("trigger", "source", "dest"), map(_value, node.args), strict=False))
-        named = {**given, **named}
+        positional = dict(zip(("trigger", "source", "dest"), map(_value, node.args), strict=False))
+        named = {**positional, **named}
         values = [named.get("trigger"), named.get("source"), named.get("dest")]
     if values and isinstance(values[0], str) and isinstance(node, ast.expr):
         yield values[0], values[1], values[2], node.lineno

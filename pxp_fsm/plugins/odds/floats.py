@@ -62,9 +62,9 @@ def many(drawn: tuple[Shares, Shares], n: int, k: int) -> Odds[Any]:
     contexts = {Draw(agent, tag) for agent, shares in enumerate(drawn) for tag in shares if tag}
 
     def weigh(draw: Draw, cells: frozenset[Cell]) -> Any:
-        given = drawn[draw.agent][draw.received]
-        revises = {True: given["revise"], False: 1 - given["revise"]}
-        return sum(given[cell.category.value] * revises[cell.revises] for cell in sorted(cells))
+        shares = drawn[draw.agent][draw.received]
+        revises = {True: shares["revise"], False: 1 - shares["revise"]}
+        return sum(shares[cell.category.value] * revises[cell.revises] for cell in sorted(cells))
 
     weighted = weighed(chain(frozenset(contexts)), weigh, (1, 1))
     unity = 0 * drawn[0][""]["A"] + 1.0

@@ -137,12 +137,12 @@ def _published_row(path: Path, line: int, key: str, record: Mapping[str, str]) -
     except InvalidLabels as error:
         raise DataError.at(path, line, f"column label: {error}") from error
     short = ",".join(_SHORT[label] for label in sorted(labels)) or "none"
-    given = ",".join(sorted(part.strip() for part in record["label_short"].split(",")))
-    if given != ",".join(sorted(short.split(","))):
+    listed = ",".join(sorted(part.strip() for part in record["label_short"].split(",")))
+    if listed != ",".join(sorted(short.split(","))):
         raise DataError.at(
             path,
             line,
-            f"column label says {format_labels(labels)}, label_short {given!r}, not {short}",
+            f"column label says {format_labels(labels)}, label_short {listed!r}, not {short}",
         )
     try:
         x = reference(film_in(path.parent, record["img_path"].strip()))

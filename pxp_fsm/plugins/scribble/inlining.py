@@ -130,12 +130,12 @@ class _Inliner:
             message = f"there is no protocol {call.name} in this file; there are: {there}"
             raise self._refuse(call.at, message)
         arguments = tuple(self._meant(argument, signatures) for argument in call.arguments)
-        for given, wanted, noun in (
+        for arguments_given, wanted, noun in (
             (roles, protocol.roles, "roles"),
             (arguments, protocol.parameters, "arguments"),
         ):
-            if len(given) != len(wanted):
-                message = f"{protocol.name} has {len(wanted)} {noun}, not {len(given)}"
+            if len(arguments_given) != len(wanted):
+                message = f"{protocol.name} has {len(wanted)} {noun}, not {len(arguments_given)}"
                 raise self._refuse(call.at, message)
         if len(set(roles)) < len(roles):
             raise self._refuse(call.at, f"one role cannot be two of {protocol.name}")

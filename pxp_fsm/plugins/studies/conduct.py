@@ -184,12 +184,12 @@ class Conduct:
         study is paused, closed or full, or the address was used, `UsageError` for identifiers that
         the study file does not name.
         """
-        given = dict(identifiers or {})
-        check_identifiers(self.study, given)
+        identity = dict(identifiers or {})
+        check_identifiers(self.study, identity)
         with self.alone:
             run = self.study.run
             known = disclosure.identifiers_of(self.board, run)
-            came = _who_came(known, given)
+            came = _who_came(known, identity)
             if came in self._known:
                 self._use(mark)
                 return str(came)
@@ -198,8 +198,8 @@ class Conduct:
             numbers = [number_of(who) for who in {*self.subjects, *known}]
             number = number_of(came) if came else max(numbers, default=0) + 1
             subject = pseudonym(number)
-            if given:
-                disclosure.identify(self.board, run, subject, given)
+            if identity:
+                disclosure.identify(self.board, run, subject, identity)
             tasks = assignment(self.study, place)
             does = [{"task": task.task.name, "arm": task.arm.name} for task in tasks]
             about = json.dumps({"place": place, "does": does})
@@ -315,8 +315,8 @@ class Conduct:
 
     def doing(self, subject: str) -> tuple[Assigned, ...]:
         """What `subject` was given so far, in order; the debrief tells which arms these were."""
-        given = len(self.participation(subject).messages("TASK"))
-        return self.assigned(subject)[:given]
+        tasks_given = len(self.participation(subject).messages("TASK"))
+        return self.assigned(subject)[:tasks_given]
 
     def task(self, subject: str) -> tuple[str, Assigned, Plan]:
         """The run that `subject` is at, what it is, and its plan; raises `Refused` if at none."""
@@ -496,9 +496,9 @@ def _who_came(known: Mapping[str, Mapping[str, str]], identifiers: Mapping[str, 
     return next((who for who, values in known.items() if identifiers == values), None)
 
 
-def check_identifiers(study: Study, given: Mapping[str, str]) -> None:
+def check_identifiers(study: Study, identity: Mapping[str, str]) -> None:
     """Raise `UsageError` for identifiers that the study file does not name, or that are none."""
-    for name, value in given.items():
+    for name, value in identity.items():
         if name not in study.payment.parameters:
             there = ", ".join(study.payment.parameters) or "none"
             raise UsageError(f"the study takes no identifier {quoted(name)}; there are: {there}")

@@ -360,8 +360,8 @@ class Study:
                 f"{task.name} is about a network: pxp lan runs it, and no session does"
             )
         way = "browser" if self.names_tags else "browser:relations"
-        given = {"seed": self.seed} | dict(task.settings) | dict(arm.settings)
-        plan = plans.build_plan(given | {"human": way}, self.path.absolute().parent)
+        settings = {"seed": self.seed} | dict(task.settings) | dict(arm.settings)
+        plan = plans.build_plan(settings | {"human": way}, self.path.absolute().parent)
         if plan.assistants:
             raise UsageError("no assistant takes part in a study; name a model", "machine")
         return replace(plan, subject=subject)

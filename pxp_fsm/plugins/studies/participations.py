@@ -203,8 +203,8 @@ def run_name(study: Study, subject: str, place: int) -> str:
 
 def runs_of(study: Study, participation: Participation) -> tuple[str, ...]:
     """The runs of the tasks that a participant was given, in order; not all need be stored."""
-    given = range(1, len(participation.messages("TASK")) + 1)
-    return tuple(run_name(study, participation.subject, place) for place in given)
+    places = range(1, len(participation.messages("TASK")) + 1)
+    return tuple(run_name(study, participation.subject, place) for place in places)
 
 
 def began(board: SqlBlackboard, participation: Participation, place: int) -> float:

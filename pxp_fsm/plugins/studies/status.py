@@ -45,9 +45,9 @@ def summary(study: Study, state: Participation, people: Sequence[Participation])
     for status, count in sorted(Counter(person.status for person in people).items()):
         yield f"  {count:5}  {status}"
     for person in people:
-        given, waits = len(person.messages("TASK")), waits_for(person)
+        tasks_given, waits = len(person.messages("TASK")), waits_for(person)
         on = f", waits {waits}" if waits else ""
-        yield f"  {person.subject}  {person.status}, task {given} of {len(study.tasks)}{on}"
+        yield f"  {person.subject}  {person.status}, task {tasks_given} of {len(study.tasks)}{on}"
 
 
 def as_document(

@@ -114,9 +114,9 @@ def view(
         items = study.before if status == "BEFORE" else study.after
         content["items"] = [_item(item) for item in items]
     elif status in ("WAITING", "ANSWERING") and standing is not None:
-        given = list(does)
-        content["task"] = _task(standing, given, study)
-        if status == "WAITING" and given and given[-1].arm.blinded:
+        assigned_tasks = list(does)
+        content["task"] = _task(standing, assigned_tasks, study)
+        if status == "WAITING" and assigned_tasks and assigned_tasks[-1].arm.blinded:
             content["text"] = f"{_waits(study)} {page.text}"
     elif status == "DEBRIEF":
         content |= _debrief(study, does)

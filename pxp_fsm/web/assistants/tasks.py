@@ -271,9 +271,9 @@ class TaskAssistants:
         waiting = self._host.questions.expected(name, key, seat.who)
         if to:
             raise DataError("leave to out: what you say goes to the other agent")
-        given = await asyncio.to_thread(given_for, seat, waiting.asked, do, payload)
+        reply = await asyncio.to_thread(given_for, seat, waiting.asked, do, payload)
         seen = self.news.version(name)
-        self._host.questions.give(name, key, given, seat.who)
+        self._host.questions.give(name, key, reply, seat.who)
         until = time.monotonic() + PATIENCE
         while True:
             outcome, shown = await asyncio.to_thread(self._outcome, seat, name, waiting)

@@ -262,10 +262,10 @@ class Tool:
     call: Callable[[str, Any], Awaitable[Any]]
     reads: bool = True
 
-    async def run(self, member: str, given: Mapping[str, Any] | None) -> Any:
-        """What the tool returns for the arguments `given`; `DataError` where they are none."""
+    async def run(self, member: str, arguments_sent: Mapping[str, Any] | None) -> Any:
+        """What the tool returns for these arguments; `DataError` where they are none."""
         try:
-            arguments = self.arguments.model_validate(dict(given or {}))
+            arguments = self.arguments.model_validate(dict(arguments_sent or {}))
         except ValidationError as error:
             told = (
                 f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
@@ -365,41 +365,45 @@ class Toolbox:
     async def _sessions(self, member: str, _given: OfNothing) -> Any:
         return {"you": member, "sessions": await self.assistants.sessions(member)}
 
-    async def _turn(self, member: str, given: OfTurn) -> Any:
-        return await turn(self.assistants, member, given.session, given.wait)
+    async def _turn(self, member: str, arguments: OfTurn) -> Any:
+        return await turn(self.assistants, member, arguments.session, arguments.wait)
 
-    async def _moves(self, member: str, given: OfSession) -> Any:
+    async def _moves(self, member: str, arguments: OfSession) -> Any:
         return {
-            "moves": [asdict(move) for move in await self.assistants.moves(member, given.session)]
+            "moves": [
+                asdict(move) for move in await self.assistants.moves(member, arguments.session)
+            ]
         }
 
-    async def _answer(self, member: str, given: OfAnswer) -> Any:
-        told = given.session, given.question, given.do, given.to, given.payload
+    async def _answer(self, member: str, arguments: OfAnswer) -> Any:
+        told = arguments.session, arguments.question, arguments.do, arguments.to, arguments.payload
         return await self.assistants.answer(member, *told)
 
-    async def _check(self, member: str, given: OfCheck) -> Any:
-        subject = await asyncio.to_thread(self._subject, member, given)
+    async def _check(self, member: str, arguments: OfCheck) -> Any:
+        subject = await asyncio.to_thread(self._subject, member, arguments)
         results = []
         async with self._checking:
             if self._process is None:
                 self._process = await asyncio.to_thread(Process, subject)
             self._process.subject = subject
-            async for record in self._process.ask(question(given.formula)):
+            async for record in self._process.ask(question(arguments.formula)):
                 if "error" in record:
                     raise DataError(record["error"])
                 results.append(record)
         views = Views(subject.system())
         return {"results": [_result(result, views) for result in results]}
 
-    def _subject(self, member: str, given: OfCheck) -> SystemSubject:
-        if given.texts and given.table:
+    def _subject(self, member: str, arguments: OfCheck) -> SystemSubject:
+        if arguments.texts and arguments.table:
             raise DataError("give table or texts, not both")
-        if not given.texts and not given.table:
+        if not arguments.texts and not arguments.table:
             return self.assistants.subject(member)
         tables = (
-            [self._known(member, given.table)] if given.table else list(map(_parsed, given.texts))
+            [self._known(member, arguments.table)]
+            if arguments.table
+            else list(map(_parsed, arguments.texts))
         )
-        return subject_of(System.load(*tables, channel=given.channel))
+        return subject_of(System.load(*tables, channel=arguments.channel))
 
     def _known(self, member: str, name: str) -> Automaton:
         tables = self._tables(member)
@@ -409,21 +413,21 @@ class Toolbox:
             )
         return tables[name]
 
-    async def _draw(self, member: str, given: OfDrawing) -> Any:
-        if given.what == "own":
+    async def _draw(self, member: str, arguments: OfDrawing) -> Any:
+        if arguments.what == "own":
             state = None
             with suppress(DataError):  # no session has begun
-                state = await self.assistants.state(member, given.session)
+                state = await self.assistants.state(member, arguments.session)
             table = self.assistants.table(member)
             if state is not None and table.registers_beside:
                 state = written(state)
             diagram = state_diagram(table, marked=state)
-        elif given.what == "system":
+        elif arguments.what == "system":
             diagram = system_diagram(self.assistants.subject(member).system())
         else:
-            diagram = state_diagram(self._known(member, given.what))
+            diagram = state_diagram(self._known(member, arguments.what))
         async with self._drawing:
-            drawn = await asyncio.to_thread(render, diagram, given.form)
+            drawn = await asyncio.to_thread(render, diagram, arguments.form)
         return drawn.decode()
 
 

@@ -142,7 +142,7 @@ def give(host: Host, place: SeatPlace, posted: PostedReply, consent: str = "") -
     The number of the message where the answer was to send it.
     """
     session = place.session
-    given = host.check(
+    reply = host.check(
         session, posted.key, Given(posted.choice, posted.prediction, posted.explanation)
     )
     waiting = host.waiting(session)
@@ -152,10 +152,10 @@ def give(host: Host, place: SeatPlace, posted: PostedReply, consent: str = "") -
     if asked.step is QuestionKind.ANSWER:
         content = posted.model_dump(include={"prediction", "explanation", "spent"})
         if posted.choice != OWN:
-            content |= {"prediction": given.prediction, "explanation": given.explanation}
+            content |= {"prediction": reply.prediction, "explanation": reply.explanation}
         keep_draft(host.board, session, number, content)
-    sends = asked.step is QuestionKind.LOOK and given.choice == SEND
+    sends = asked.step is QuestionKind.LOOK and reply.choice == SEND
     if sends:
         keep_timing(host.board, session, number, posted.spent.timing(consent))
-    host.give(session, posted.key, given)
+    host.give(session, posted.key, reply)
     return number if sends else None

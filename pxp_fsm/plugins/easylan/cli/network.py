@@ -68,9 +68,9 @@ def set_of(kind: type[Settings], assignments: Sequence[str]) -> Settings:
     return kind(**read_assignments(kind, assignments, "assignments"))
 
 
-def prompts_file(given: options.NetworkSettings) -> Path | None:
+def prompts_file(settings: options.NetworkSettings) -> Path | None:
     """The file of prompts that is set."""
-    return None if given.prompts is None else Path(given.prompts)
+    return None if settings.prompts is None else Path(settings.prompts)
 
 
 def _keep_last(lan: Lan, network: Path) -> None:
@@ -86,7 +86,7 @@ def _keep_last(lan: Lan, network: Path) -> None:
 def train(request: options.LanTrainOptions) -> None:
     """Train a network, and print what happens to each example."""
     developer = request.developer
-    given = set_of(options.TrainingSettings, request.assignments)
+    settings = set_of(options.TrainingSettings, request.assignments)
     history = Lan.load(request.network).history
     who = find_developer(developer, seed=0)
     training = setup.Training(
@@ -94,13 +94,13 @@ def train(request: options.LanTrainOptions) -> None:
         setup.examples(request.examples),
         request.machine,
         who,
-        limits=TrainingLimits(given.iterations, given.retries),
-        judge=given.judge,
+        limits=TrainingLimits(settings.iterations, settings.retries),
+        judge=settings.judge,
         settings=request.models.settings,
         database=request.database,
         on_wait=waits,
-        updater=given.updater,
-        prompts=prompts_file(given),
+        updater=settings.updater,
+        prompts=prompts_file(settings),
     )
     shown: Callable[[Told], None] = _noted if developer == "terminal" else _told
     if request.as_json:

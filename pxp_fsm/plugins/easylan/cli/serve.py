@@ -19,13 +19,13 @@ def serve(request: options.ServeNetwork) -> None:
     """Serve the studio of a network until Ctrl-C."""
     require_server("the studio's server")
     require_extra("lan", "what an edit costs in the studio", {"numpy": "NumPy"})
-    given = set_of(options.TrainingSettings, request.assignments)
+    settings = set_of(options.TrainingSettings, request.assignments)
     plan = StudioPlan(
         model=request.machine,
-        updater=given.updater,
-        judge=given.judge,
-        prompts=prompts_file(given),
-        limits=TrainingLimits(given.iterations, given.retries),
+        updater=settings.updater,
+        judge=settings.judge,
+        prompts=prompts_file(settings),
+        limits=TrainingLimits(settings.iterations, settings.retries),
         database=request.database,
         settings=request.models.settings,
     )

@@ -101,12 +101,12 @@ async def _test_handled(request: options.LanTestOptions) -> None:
         for regression in lost
     ]
     if request.as_json:
-        rows = [{"input": given, "output": output, "right": False} for given, output in wrong]
+        rows = [{"input": external, "output": output, "right": False} for external, output in wrong]
         document = {"right": total - len(lost), "of": total, "examples": rows}
         click.echo(json.dumps(document, indent=1))
         return
-    for given, output in wrong:
-        click.echo(printable(f"wrong  {given}: {output}"))
+    for external, output in wrong:
+        click.echo(printable(f"wrong  {external}: {output}"))
     click.echo(f"Right: {total - len(lost)} of {total} handled before")
     print_cost(meter)
 
@@ -134,17 +134,17 @@ async def _test_task(request: options.LanTestOptions, task: str) -> None:
 
 def compare(request: options.RunNetworkTask) -> None:
     """Train on a task in three ways, print the measures and save the networks."""
-    meter, given = Meter(), set_of(options.ComparisonSettings, request.assignments)
+    meter, settings = Meter(), set_of(options.ComparisonSettings, request.assignments)
     comparing = comparison.TrainingComparison(
         load_task(request.task),
         request.machine,
         request.output,
-        judge=given.judge,
-        developer=given.developer,
-        hand=given.hand,
-        seeds=given.seeds,
-        limits=TrainingLimits(iterations=given.iterations),
-        resume=given.resume,
+        judge=settings.judge,
+        developer=settings.developer,
+        hand=settings.hand,
+        seeds=settings.seeds,
+        limits=TrainingLimits(iterations=settings.iterations),
+        resume=settings.resume,
         database=request.database,
         settings=request.models.settings,
     )

@@ -102,8 +102,8 @@ class MeetsCriteria:
     @property
     def assumptions(self) -> frozenset[Assumption]:
         """A judge may say something else each time; programs do not, but have a side."""
-        given = NOISY if self._judged_by is not None else TOLERANCE
-        return given - {Assumption.SYMMETRIC, Assumption.REFLEXIVE}
+        assumed = NOISY if self._judged_by is not None else TOLERANCE
+        return assumed - {Assumption.SYMMETRIC, Assumption.REFLEXIVE}
 
     async def holds(self, left: str, right: str) -> Outcome:
         passes = [

@@ -169,8 +169,10 @@ def _no_repeated(_task: LanTask, _criterion: Criterion, _example: TaskExample, o
 
 
 def _same_label(task: LanTask, criterion: Criterion, example: TaskExample, output: str) -> bool:
-    given, wanted = labels(task, output), labels(task, example.truth)
-    return given is not None and (criterion.label in given) == (criterion.label in (wanted or ()))
+    labels_given, wanted = labels(task, output), labels(task, example.truth)
+    return labels_given is not None and (criterion.label in labels_given) == (
+        criterion.label in (wanted or ())
+    )
 
 
 def _without(_task: LanTask, criterion: Criterion, example: TaskExample, output: str) -> bool:

@@ -342,14 +342,14 @@ class TrainingOpening:
 
     def _meaning(self) -> dict[str, object]:
         """What the training depends on, but for its network, examples and developer."""
-        given, model = self.training, self.training.model
+        training, model = self.training, self.training.model
         return {
             "model": model if isinstance(model, str) else model.name,
-            **({} if given.updater is None else {"updater": given.updater}),
-            "iterations": given.limits.iterations,
-            "retries": given.limits.retries,
-            "same": given.same.name if given.judge is None else given.judge,
-            **given.more,
+            **({} if training.updater is None else {"updater": training.updater}),
+            "iterations": training.limits.iterations,
+            "retries": training.limits.retries,
+            "same": training.same.name if training.judge is None else training.judge,
+            **training.more,
         }
 
     def is_of(self, record: RunRecord) -> bool:
@@ -377,27 +377,27 @@ class TrainingOpening:
         return RunRecord(NETWORKS, NETWORKS, stored, 0, __version__, data)
 
     def _trainer(self, now: TrainingProgress, around: Surroundings, session: str) -> Trainer:
-        given, model = self.training, self.training.model
-        same, agree = given.same, None
-        if given.judge is not None:
-            judge = around.model(given.judge)
+        training, model = self.training, self.training.model
+        same, agree = training.same, None
+        if training.judge is not None:
+            judge = around.model(training.judge)
             same, agree = output_judge(judge), hint_judge(judge)
-        if isinstance(given.developer, Confirming) and given.developer.will_do is equal:
-            given.developer.will_do = _will_do(same)
+        if isinstance(training.developer, Confirming) and training.developer.will_do is equal:
+            training.developer.will_do = _will_do(same)
         return Trainer(
             self.lan,
             around.model(model) if isinstance(model, str) else model,
             same,
-            given.developer,
-            limits=given.limits,
+            training.developer,
+            limits=training.limits,
             supervision=Supervision(judge=agree, board=StepStore(around.board, around.run)),
             name=around.run,
             on_event=self._on_event,
             progress=now,
             keep=self._keeping(),
-            stream=given.stream,
-            updater=None if given.updater is None else around.model(given.updater),
-            prompts=load_prompts(given.prompts),
+            stream=training.stream,
+            updater=None if training.updater is None else around.model(training.updater),
+            prompts=load_prompts(training.prompts),
             blackboard=around.board,
             session=session,
         )

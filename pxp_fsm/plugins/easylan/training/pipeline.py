@@ -270,9 +270,9 @@ def _read(reply: Reply, keys: set[str], context: StepContext, kept: object) -> A
         problem = "it does not keep what the developer has written"
     new_name = agents_of(context.values.get(UpdateStep.REASON))[1]
     if problem is None and kept is None and new_name and context.strategy is Strategy.ADD_AGENT:
-        given = _json_object(result["parameters"])
-        agent = _json_object(given["agent"]) | {"name": new_name}  # as step 2 has agreed on
-        result["parameters"] = given | {"agent": agent}
+        parameters = _json_object(result["parameters"])
+        agent = _json_object(parameters["agent"]) | {"name": new_name}  # as step 2 has agreed on
+        result["parameters"] = parameters | {"agent": agent}
     content = written(result)
     problem = problem or text_problem(content) or text_problem(rationale)
     if problem is not None:

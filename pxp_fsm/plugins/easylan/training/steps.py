@@ -99,8 +99,8 @@ class HintFollowed:
     @property
     def assumptions(self) -> frozenset[Assumption]:
         """As the judge's; but what agrees with no hint at all is not transitive."""
-        given = TOLERANCE if self.judge is None else self.judge.assumptions
-        return given - {Assumption.TRANSITIVE}
+        assumed = TOLERANCE if self.judge is None else self.judge.assumptions
+        return assumed - {Assumption.TRANSITIVE}
 
     def for_session(self, session: str) -> HintFollowed:
         """The same, its judge asked in `session`."""

@@ -50,23 +50,23 @@ class Update:
 
 def operations_of(update: Update, network: Network) -> tuple[Operation, ...]:
     """What the update does to the network, earlier examples apart. Raises `UsageError`."""
-    given = update.parameters
+    parameters = update.parameters
     match update.strategy:
         case Strategy.ADD_AGENT:
-            added = _agent(given["agent"], network)
-            edges = [Connect(source, added.name) for source in given["from"]]
-            edges += [Connect(added.name, target) for target in given["to"]]
+            added = _agent(parameters["agent"], network)
+            edges = [Connect(source, added.name) for source in parameters["from"]]
+            edges += [Connect(added.name, target) for target in parameters["to"]]
             return (Create(added), *edges)
         case Strategy.SPLIT:
             network.agent(update.agent)
-            parts = tuple(_plain_agent(part) for part in given["agents"])
-            between = tuple((edge["from"], edge["to"]) for edge in given.get("edges", ()))
-            return (Split(update.agent, SplitKind(given["kind"]), parts, (), between),)
+            parts = tuple(_plain_agent(part) for part in parameters["agents"])
+            between = tuple((edge["from"], edge["to"]) for edge in parameters.get("edges", ()))
+            return (Split(update.agent, SplitKind(parameters["kind"]), parts, (), between),)
         case Strategy.ADD_INPUTS:
             return tuple(_inputs(update, network))
         case strategy:
             control = strategy is not Strategy.ADD_KNOWLEDGE
-            return (Teach(network.agent(update.agent).name, given["knowledge"], control),)
+            return (Teach(network.agent(update.agent).name, parameters["knowledge"], control),)
 
 
 def _inputs(update: Update, network: Network) -> Iterator[Operation]:
@@ -85,9 +85,9 @@ def _inputs(update: Update, network: Network) -> Iterator[Operation]:
 
 def _required(update: Update, target: str, network: Network) -> frozenset[str]:
     """The new inputs that the agent requires. Raises `UsageError` for one that is no new input."""
-    given = update.parameters
-    new = {*given["from"], *(raw["name"] for raw in given["new_agents"])}
-    required = frozenset[str](given.get("required", ()))
+    parameters = update.parameters
+    new = {*parameters["from"], *(raw["name"] for raw in parameters["new_agents"])}
+    required = frozenset[str](parameters.get("required", ()))
     for name in sorted(required - new - set(network.agent(target).control.required)):
         raise UsageError(f"{quoted(name)} is required, but is none of the new inputs")
     return required

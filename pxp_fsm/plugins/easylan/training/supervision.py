@@ -256,10 +256,10 @@ class _Supervisor:
 
 def _rationale(history: Sequence[Message]) -> str:
     """The system's for its present proposal: a refusal does not take its place."""
-    given = [
+    answers = [
         message for message in history if message.sender == SYSTEM and message.tag != Tag.REFUTE
     ]
-    return given[-1].answer.explanation
+    return answers[-1].answer.explanation
 
 
 @dataclass(frozen=True)

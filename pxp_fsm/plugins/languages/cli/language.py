@@ -22,12 +22,12 @@ def language(request: LanguageOptions) -> None:
             f"--limit takes one language; `--minus {request.other} --limit {limit}` lists what "
             f"only the first has"
         )
-    given = LanguageSettings(run=request.run)
+    settings = LanguageSettings(run=request.run)
     both = request.within
     lines: list[str] = []
-    subject = languages.chosen(words, given, both, request.minus)
+    subject = languages.chosen(words, settings, both, request.minus)
     if request.other is not None:
-        other = operand(request.other, given, beside=subject.reading)
+        other = operand(request.other, settings, beside=subject.reading)
         comparison = languages.compared(subject, other)
         lines += languages.comparison_lines(comparison)
         record: object = comparison.record()
@@ -35,7 +35,7 @@ def language(request: LanguageOptions) -> None:
         lines += languages.listed(subject.language, limit)
         record = lines
     elif draw is None:
-        counts = languages.by_relations(words, given, both, request.minus)
+        counts = languages.by_relations(words, settings, both, request.minus)
         lines += languages.count_lines(counts)
         record = [count.record() for count in counts]
     else:

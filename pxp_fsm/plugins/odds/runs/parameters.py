@@ -59,7 +59,7 @@ def player(texts: Sequence[str], role: str) -> Player:
 
 
 def _behaviour(text: str, role: str) -> Behaviour:
-    given: dict[str, Fraction] = {}
+    shares: dict[str, Fraction] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")
         name = name.strip()
@@ -67,18 +67,18 @@ def _behaviour(text: str, role: str) -> Behaviour:
             raise UsageError(
                 f"{quoted(part)} is not NAME=NUMBER with a name of {', '.join(PARAMETERS)}", role
             )
-        if name in given:
+        if name in shares:
             raise UsageError(f"{name} is given twice", role)
-        given[name] = number(value, f"{name} of the {role}")
-    return _behaviour_of(given, role)
+        shares[name] = number(value, f"{name} of the {role}")
+    return _behaviour_of(shares, role)
 
 
-def _behaviour_of(given: Mapping[str, Fraction], role: str) -> Behaviour:
-    revise = given.get("revise", Fraction(0))
+def _behaviour_of(shares: Mapping[str, Fraction], role: str) -> Behaviour:
+    revise = shares.get("revise", Fraction(0))
     try:
         return Behaviour(
-            {category: given.get(category.value, Fraction(0)) for category in Category},
-            {category: given.get(f"revise.{category.value}", revise) for category in REVISING},
+            {category: shares.get(category.value, Fraction(0)) for category in Category},
+            {category: shares.get(f"revise.{category.value}", revise) for category in REVISING},
         )
     except UsageError as error:
         raise UsageError(str(error), role) from None

@@ -219,8 +219,10 @@ def explain(column: Published, model: PublishedModel, seed: int = 0) -> Explaine
     tables, scales = ways(column)
 
     def unlikely(x: Array) -> Any:
-        given = np.clip(x, 0, 1)  # Python's own floats are the faster ones where x is one point
-        joint = joint_levels(many(model.agents(given if given.ndim > 1 else given.tolist()), N, K))
+        clipped = np.clip(x, 0, 1)  # Python's own floats are the faster ones where x is one point
+        joint = joint_levels(
+            many(model.agents(clipped if clipped.ndim > 1 else clipped.tolist()), N, K)
+        )
         logs = np.log(np.maximum(joint, _LEAST))
         logs_of_ways = np.tensordot(tables, logs, axes=1)
         shifted = logs_of_ways + scales.reshape(-1, *(1,) * (logs_of_ways.ndim - 1))

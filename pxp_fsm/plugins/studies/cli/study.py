@@ -55,10 +55,10 @@ def serve(request: options.ServeStudy) -> None:
     """Serve the pages of a study until Ctrl-C."""
     require_server("the server of pages")
     study = load_study(request.file)
-    given: Any = {"url": request.url, "days": request.days, "invite": request.invite}
+    addressing: Any = {"url": request.url, "days": request.days, "invite": request.invite}
     with (
         SqlBlackboard(with_folder(request.database)) as board,
-        study_site(study, board, **given) as site,
+        study_site(study, board, **addressing) as site,
     ):
         web.serve(site, port_of(request.port), partial(show_links, request.browser))
 

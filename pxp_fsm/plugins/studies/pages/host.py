@@ -154,8 +154,8 @@ class StudyHost:
         if posted.choice == THEIRS and standing.shown:
             theirs = standing.shown[-1].answer
             text = released(self.conduct.study, does.arm, standing).shown(theirs.explanation)
-            given = {"choice": OWN, "prediction": theirs.prediction, "explanation": text}
-            posted = posted.model_copy(update=given)
+            changes = {"choice": OWN, "prediction": theirs.prediction, "explanation": text}
+            posted = posted.model_copy(update=changes)
         return place, give(self.runner, place, posted, self.conduct.study.consent.version)
 
     def picture(self, subject: str, number: int) -> Image | None:
@@ -222,11 +222,11 @@ class StudyHost:
         if hosted is not None:
             self._call(self._due, hosted.subject)
 
-    def _call(self, work: Callable[..., None], *given: Any) -> None:
+    def _call(self, work: Callable[..., None], *arguments: Any) -> None:
         """Do something in the loop that serves pages, from any thread."""
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop has ended: nobody is served any more
-                self._loop.call_soon_threadsafe(work, *given)
+                self._loop.call_soon_threadsafe(work, *arguments)
 
     def _due(self, subject: str, at: float = 0.0) -> None:
         """Look at what has become of a task at a time, in seconds since 1970, or before it."""

@@ -265,7 +265,7 @@ class Arrivals:
 
     def page(self, given: Mapping[str, str], address: str) -> Response | None:
         """The page that says where one is; raises `Refused` where one cannot take part."""
-        known = self._identifiers(given)
+        known = self._identifiers(query)
         if known is None:
             return None
         mark = self._check(address, given, known)
@@ -281,9 +281,9 @@ class Arrivals:
             action=f"/?{urlencode({**known, SEEN: self._sealed(known, until, mark)})}",
         )
 
-    def take(self, given: Mapping[str, str]) -> str | None:
+    def take(self, query: Mapping[str, str]) -> str | None:
         """The token of who goes on from that page; `Refused` where they have not seen it."""
-        known = self._identifiers(given)
+        known = self._identifiers(query)
         if known is None:
             return None
         seal = given.get(SEEN, "")
@@ -295,10 +295,10 @@ class Arrivals:
             raise Refused("this page is too old; open the address again")
         return self._conduct.invite(self._conduct.join(known, mark))
 
-    def _identifiers(self, given: Mapping[str, str]) -> dict[str, str] | None:
+    def _identifiers(self, identity: Mapping[str, str]) -> dict[str, str] | None:
         """Who comes with these parameters; None where some are missing."""
         names = self._conduct.study.payment.parameters
-        known = {name: given[name] for name in names if given.get(name)}
+        known = {name: identity[name] for name in names if identity.get(name)}
         if not names or len(known) < len(names):
             return None
         try:

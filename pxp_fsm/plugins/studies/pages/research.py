@@ -224,9 +224,9 @@ def add_research(routes: APIRouter, host: StudyHost, links: Links) -> None:
     @routes.get("/api/study/participants/{subject}/arms")
     def arms(_who: Researcher, subject: str) -> tuple[str, ...]:
         """The arms of a participant's tasks: whoever asks for them is not blind any more."""
-        given = conduct.assigned(known(subject))
+        tasks = conduct.assigned(known(subject))
         return tuple(
-            f"{assigned.place}. {assigned.task.name}: {assigned.arm.name}" for assigned in given
+            f"{assigned.place}. {assigned.task.name}: {assigned.arm.name}" for assigned in tasks
         )
 
 
