@@ -8,12 +8,11 @@ a session of its own table besides: what was under way when the gateway was kill
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
 from typing import Any
@@ -30,15 +29,13 @@ from pxp_fsm.plugins.gateway.policy import (
     EventTable,
     GatewayPolicy,
     ReadLine,
-    ReadSum,
     Unfit,
     canonical,
-    exact,
 )
 from pxp_fsm.plugins.gateway.protocols import is_without_session, meta, shown_card
+from pxp_fsm.plugins.gateway.state import PolicyState, nobody_decides
 from pxp_fsm.protocol.messages import Instance, storable
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
-from pxp_fsm.sessions.actors import Turn
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.session import Session
 
@@ -152,14 +149,6 @@ class _Verdict:
 
 
 @dataclass
-class _Followed:
-    """A copy of a table: its state; its session, once something has happened in it."""
-
-    state: str
-    session: Session | None = None
-
-
-@dataclass
 class _Past:
     """The calls of a run that have no answer, and those whose answer was perhaps not passed on.
 
@@ -233,8 +222,7 @@ class Gateway:
         self.wanted: dict[str, Wanted] = {}
         self._board = board
         self._clock = clock
-        self._copies: dict[tuple[str, str], _Followed] = {}
-        self._states: dict[str, Counter[str]] = {table.name: Counter() for table in policy.tables}
+        self.state = PolicyState(policy, board, self.run)
         self._open: dict[Any, Waiting] = {}
         self._asked: dict[Any, str] = {}
         self._held: dict[str, Held] = {}
@@ -244,13 +232,11 @@ class Gateway:
         self._number = 0
         self._own = 0
         self._delivered: list[int] = []
-        self._sums: dict[str, int] = {}
         self._initialized = False
-        self._salt = ""
         self._is_broken = False
         self._late: list[bytes] = []
         self._calls = self._begin()
-        self._visible = self._all_visible()
+        self._visible = self.state.all_visible()
 
     # What is stored ------------------------------------------------------------------------------
 
@@ -284,10 +270,10 @@ class Gateway:
                     f"changed; begin another run (--run NAME)",
                     "run",
                 )
-        self._salt = str(about.get("salt", ""))
+        self.state.salt = str(about.get("salt", ""))
         instance = Instance(self.policy.file.name, canonical(about))
         session = Session(
-            system, {"gateway": _nobody}, name=name, instance=instance, blackboard=board
+            system, {"gateway": nobody_decides}, name=name, instance=instance, blackboard=board
         )
         if board is not None and stored is not None:
             board.resume(session)
@@ -302,15 +288,15 @@ class Gateway:
             table = known.get(record.session.removeprefix(f"{self.run}/").partition("/")[0])
             if table is None or record.session == calls.name:
                 continue
-            session = self._session(table, record.session, record.instance)
+            session = self.state.session(table, record.session, record.instance)
             board.resume(session)
             key = str(_about(record.instance.x)["digest"])
-            self._follow(table, key, session)
+            self.state.follow(table, key, session)
         past = _Past()
         for event in calls.events:
             past.hear(event)
         self._number, waiting, unheard = past.number, past.waiting, past.unheard
-        self._sums = past.sums
+        self.state.sums = past.sums
         for number in self._delivered:  # it is stored with the next event
             unheard.pop(number, None)
         if calls.states["gateway"] == "RUNNING":
@@ -356,11 +342,8 @@ class Gateway:
 
     def _restore(self) -> None:
         """Bring everything to where it is stored to be."""
-        self._copies.clear()
-        self._sums.clear()
+        self.state.clear()
         self.doubt.clear()
-        for states in self._states.values():
-            states.clear()
         self._calls = self._begin()
         self._is_broken = False
 
@@ -389,50 +372,16 @@ class Gateway:
         if self._calls.states["gateway"] == "RUNNING" and not self._is_broken:
             self._calls.raise_event("STOP")
 
-    def _session(self, table: EventTable, name: str, instance: Instance) -> Session:
-        return Session(
-            table.running,
-            {table.name: _nobody},
-            name=name,
-            instance=instance,
-            blackboard=self._board,
-        )
-
-    def _follow(self, table: EventTable, key: str, session: Session) -> None:
-        place = table.name, key
-        before = self._copies.get(place)
-        after = session.states[table.name]
-        if before is not None:
-            self._states[table.name][before.state] -= 1
-        self._states[table.name][after] += 1
-        self._copies[place] = _Followed(after, session)
-
-    def _digest(self, value: object) -> str:
-        text = self._salt + exact(value)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
     def wanted_by(self, person: str) -> Mapping[str, Wanted]:
         """What a person may approve now, by the digest of the action."""
         return {
             action: wanted
             for action, wanted in self.wanted.items()
             if (event := wanted.line.line.approvals.get(person)) is not None
-            and not self._refusing(
-                event, self._keyed(event, wanted.call.tool, wanted.call.arguments)
+            and not self.state.refusing(
+                event, self.state.copies_in(event, wanted.call.tool, wanted.call.arguments)
             )
         }
-
-    def without_secrets(self, value: object) -> Any:
-        """A value whose secret parts are digests."""
-        secret = self.policy.file.secret
-        if isinstance(value, dict):
-            return {
-                key: {"digest": self._digest(part)} if key in secret else self.without_secrets(part)
-                for key, part in value.items()
-            }
-        if isinstance(value, list):
-            return [self.without_secrets(part) for part in value]
-        return value
 
     def _noted(self, call: ToolCall | None, more: Mapping[str, Any]) -> Judgement:
         """What an event is about, as it is stored beside it."""
@@ -440,7 +389,7 @@ class Gateway:
         if call is not None:
             # The board's digests of what is judged are salted anew: this one is found again.
             record = {"call": call.number, "tool": call.tool, "digest": call.digest}
-            record["arguments"] = self.without_secrets(call.arguments)
+            record["arguments"] = self.state.without_secrets(call.arguments)
         text = storable(canonical({**record, **more}))
         about = digest("" if call is None else call.digest)
         return Judgement(GATEWAY, about, about, Outcome.YES, False, 0.0, text)
@@ -454,94 +403,9 @@ class Gateway:
             more["delivered"], self._delivered = self._delivered, []
         self._calls.raise_event(label, [self._noted(call, more)])
 
-    # What the tables allow -----------------------------------------------------------------------
-
-    def _state(self, table: EventTable, key: str) -> str:
-        copy = self._copies.get((table.name, key))
-        return table.member.initial if copy is None else copy.state
-
-    def _keyed(self, event: str, name: str, message: object) -> list[tuple[EventTable, str]]:
-        """The copies of tables that an event happens in; raises `Unfit`."""
-        return [
-            (table, self._digest(table.key(name, message)))
-            for table in self.policy.tables_of(event)
-        ]
-
-    def _refusing(
-        self, event: str, copies: list[tuple[EventTable, str]]
-    ) -> list[tuple[EventTable, str]]:
-        """Those in which the event cannot happen now."""
-        return [
-            (table, key)
-            for table, key in copies
-            if (self._state(table, key), event) not in table.moves
-        ]
-
-    def _happen(
-        self,
-        event: str,
-        copies: list[tuple[EventTable, str]],
-        name: str,
-        message: object,
-    ) -> Mapping[str, int]:
-        """Let an event that is allowed happen in all its tables; each is stored first.
-
-        Its number in each session, as the event of `calls` names it.
-        """
-        numbers = dict[str, int]()
-        for table, key in copies:
-            copy = self._copies.get((table.name, key))
-            session = None if copy is None else copy.session
-            if session is None:
-                of = self.without_secrets(table.about(name, message))
-                about = canonical({"digest": key, "of": of})
-                single = not table.arguments and not table.keys
-                place = table.name if single else f"{table.name}/{key[:24]}"
-                session = self._session(
-                    table, f"{self.run}/{place}", Instance(table.name, storable(about))
-                )
-            happened = session.raise_event(event)
-            numbers[session.name.removeprefix(f"{self.run}/")] = happened.number
-            self._follow(table, key, session)
-        return numbers
-
-    def _is_visible(self, tool: str, *, approved: bool = True) -> bool:
-        """Whether a call of a tool may be allowed now, for some arguments.
-
-        Also after an approval, if `approved`; else no approval that was given counts either.
-        """
-        lines = self.policy.about(self.protocol.calls, tool)
-        if not lines or lines[-1].when is not None:
-            passes = self.policy.otherwise == "pass"
-            if passes or not lines:
-                return passes
-        return any(self._may_pass(read, approved) for read in lines)
-
-    def _may_pass(self, read: ReadLine, approved: bool) -> bool:
-        line = read.line
-        if line.event is None:
-            return line.then == "pass"
-        if line.approvals:
-            return approved or all(
-                (table.member.initial, line.event) in table.moves
-                for table in self.policy.tables_of(line.event)
-            )
-        return all(
-            self._some_copy(table, line.event) for table in self.policy.tables_of(line.event)
-        )
-
-    def _some_copy(self, table: EventTable, event: str) -> bool:
-        states = [state for state, many in self._states[table.name].items() if many > 0]
-        if table.arguments or table.keys or not states:
-            states.append(table.member.initial)
-        return any((state, event) in table.moves for state in states)
-
-    def _all_visible(self) -> tuple[bool, ...]:
-        return tuple(map(self._is_visible, self.policy.tools))
-
     def _changed(self, traffic: Traffic) -> None:
         """Tell the client where the list of tools has become another."""
-        now = self._all_visible()
+        now = self.state.all_visible()
         if now != self._visible:
             self._visible = now
             if self._initialized:
@@ -626,8 +490,8 @@ class Gateway:
             return False
         if verdict.event:
             with self._stored_together():
-                happened = self._happen(verdict.event, verdict.copies, method, params)
-                added = self._add(verdict.event, params)
+                happened = self.state.happen(verdict.event, verdict.copies, method, params)
+                added = self.state.add(verdict.event, params)
                 self._record("MESSAGE", method=method, event=verdict.event, at=happened, **added)
         return True
 
@@ -642,41 +506,15 @@ class Gateway:
             if read.line.event is None:
                 reason = read.line.about or f"the policy {file.name} never allows {name} like this."
                 return _Verdict("" if read.line.then == "pass" else reason)
-            copies = self._keyed(read.line.event, name, message)
-            exceeded = self._exceeded(read.line.event, name, message)
+            copies = self.state.copies_in(read.line.event, name, message)
+            exceeded = self.state.exceeded(read.line.event, name, message)
         except Unfit as unfit:
             return _Verdict(f"{name} was not carried out: {unfit}.")
         if exceeded:
             return _Verdict(f"{exceeded} {read.line.about}".rstrip())
-        refusing = self._refusing(read.line.event, copies)
-        problem = self._why(name, read, refusing) if refusing else self._too_many(copies)
+        refusing = self.state.refusing(read.line.event, copies)
+        problem = self.state.why(name, read, refusing) if refusing else self.state.too_many(copies)
         return _Verdict(problem, read.line.event, copies, read if refusing else None)
-
-    def _totals(self, event: str, message: object) -> Iterator[tuple[ReadSum, str, int]]:
-        """The sums that an event is added to, their keys, and what they are; raises `Unfit`."""
-        for read in self.policy.sums:
-            if read.entry.event == event:
-                key = f"{read.entry.name}/{self._digest(read.key(message))}"
-                yield read, key, self._sums.get(key, 0)
-
-    def _exceeded(self, event: str, name: str, message: object) -> str:
-        """Why an event would take a sum beyond what it may be; "" where it does not."""
-        for read, _, total in self._totals(event, message):
-            if read.after(total, message) is None:
-                entry = read.entry
-                return (
-                    f"{name} was not carried out: {entry.name} allows {entry.most - total} more "
-                    f"of {entry.of} ({total} of {entry.most} are used), and no negative ones."
-                )
-        return ""
-
-    def _add(self, event: str, message: object) -> dict[str, Any]:
-        """Add an event to its sums; what they are then, as it is stored."""
-        after = {
-            key: read.after(total, message) for read, key, total in self._totals(event, message)
-        }
-        self._sums |= {key: total for key, total in after.items() if total is not None}
-        return {"sums": after} if after else {}
 
     def _called(self, message: Any, frame: bytes, traffic: Traffic) -> None:
         identity, params = message["id"], message.get("params", {})
@@ -686,7 +524,7 @@ class Gateway:
             self._record("REFUSAL", why=str(problem))
             traffic.to_client.append(frames.error(identity, problem.code, str(problem)))
             return
-        made, state = self._digest([tool, arguments]), str(params.get("requestState", ""))
+        made, state = self.state.digest([tool, arguments]), str(params.get("requestState", ""))
         held = self._held.pop(state, None) if state.startswith(OWN) else None
         if held is not None and held.call.digest == made:
             self._retried(held, message, traffic)
@@ -730,8 +568,8 @@ class Gateway:
             self._refuse(message, call, problem, traffic)
             return
         with self._stored_together():
-            happened = self._happen(event, copies, tool, arguments) if event else {}
-            self._record("CALL", call, event=event, at=happened, **self._add(event, arguments))
+            happened = self.state.happen(event, copies, tool, arguments) if event else {}
+            self._record("CALL", call, event=event, at=happened, **self.state.add(event, arguments))
         self.wanted.pop(call.digest, None)
         self._recent.append(self._clock())
         method = message["method"]
@@ -740,8 +578,8 @@ class Gateway:
 
     def _refuse(self, message: Any, call: ToolCall, problem: str, traffic: Traffic) -> None:
         self._record("REFUSAL", call, why=problem)
-        there = [tool for tool in self._listed if self._is_visible(tool)]
-        free = [tool for tool in there if self._is_visible(tool, approved=False)]
+        there = [tool for tool in self._listed if self.state.is_visible(tool)]
+        free = [tool for tool in there if self.state.is_visible(tool, approved=False)]
         reason = f"{problem} {self.protocol.now}: {_listing(free)}."
         if len(free) < len(there):
             asking = _listing([tool for tool in there if tool not in free])
@@ -755,7 +593,7 @@ class Gateway:
     def _lacking(self, call: ToolCall) -> str:
         """Why a call is refused for what it asks for besides; "" where that is nothing."""
         others = [
-            name for name in self.protocol.needs(call.arguments) if not self._is_visible(name)
+            name for name in self.protocol.needs(call.arguments) if not self.state.is_visible(name)
         ]
         return f"{call.tool} asks for {others[0]} too, which is not allowed now." if others else ""
 
@@ -776,15 +614,6 @@ class Gateway:
             return f"{most} calls in a minute are the most that the policy allows; wait."
         return ""
 
-    def _too_many(self, copies: list[tuple[EventTable, str]]) -> str:
-        new = sum((table.name, key) not in self._copies for table, key in copies)
-        most = self.policy.file.limits.copies
-        if len(self._copies) + new > most:
-            return (
-                f"the policy follows at most {most:,} copies of its tables, and there are as many."
-            )
-        return ""
-
     # Approvals -----------------------------------------------------------------------------------
 
     def _ask(
@@ -794,7 +623,7 @@ class Gateway:
         event, alone = read.line.approvals.get(""), is_without_session(message)
         if event is None or not self._elicits(message):
             return False
-        if self._refusing(event, self._keyed(event, call.tool, call.arguments)):
+        if self.state.refusing(event, self.state.copies_in(event, call.tool, call.arguments)):
             return False
         self._own += 1
         ask, identity = f"{OWN}{secrets.token_hex(8)}/{self._own}", message["id"]
@@ -916,10 +745,10 @@ class Gateway:
         taken, happened = False, dict[str, int]()
         with self._stored_together():
             if event is not None:
-                copies = self._keyed(event, call.tool, call.arguments)
-                taken = not self._refusing(event, copies) and not self._too_many(copies)
+                copies = self.state.copies_in(event, call.tool, call.arguments)
+                taken = not self.state.refusing(event, copies) and not self.state.too_many(copies)
                 if taken:
-                    happened |= self._happen(event, copies, call.tool, call.arguments)
+                    happened |= self.state.happen(event, copies, call.tool, call.arguments)
             self._record(label, call, person=person, at=happened)
         return taken or not accepts
 
@@ -1052,22 +881,22 @@ class Gateway:
     ) -> Mapping[str, int]:
         """What has happened is an event where a line says so and the tables take it.
 
-        Its numbers as `_happen` has them.
+        Its numbers as `PolicyState.happen` has them.
         """
         about = content if call is None else call.arguments
         try:
             read = self.policy.line(key, name, content, outcome)
             if read is None or read.line.event is None:
                 return {}
-            copies = self._keyed(read.line.event, name, about)
+            copies = self.state.copies_in(read.line.event, name, about)
         except Unfit as unfit:
             traffic.notes.append(f"{key} {name}: {unfit}")
             return {}
         event = read.line.event
-        if self._refusing(event, copies) or self._too_many(copies):
+        if self.state.refusing(event, copies) or self.state.too_many(copies):
             traffic.notes.append(f"{event} of {name} changes nothing: no row takes it now")
             return {}
-        return self._happen(event, copies, name, about)
+        return self.state.happen(event, copies, name, about)
 
     def _filtered(self, method: str, message: Any, result: Any, frame: bytes) -> bytes:
         """A result with what is allowed now, where it says what there is."""
@@ -1075,7 +904,7 @@ class Gateway:
 
         def allows(name: str) -> bool:
             names.append(name)
-            return self._is_visible(name)
+            return self.state.is_visible(name)
 
         shown = self.protocol.shown(method, result, allows, self.address)
         if names:
@@ -1084,48 +913,7 @@ class Gateway:
 
     def described(self, card: Any) -> Any:
         """The card of an agent of A2A as the client is shown it: what is allowed now."""
-        return shown_card(card, self._is_visible, self.address)
-
-    # Words ---------------------------------------------------------------------------------------
-
-    def _why(self, name: str, read: ReadLine, refusing: list[tuple[EventTable, str]]) -> str:
-        """Why an event cannot happen now, and what has to come first."""
-        event = read.line.event or ""
-        parts = []
-        for table, key in refusing:
-            way = table.way(self._state(table, key), event)
-            if way is None:
-                missing = "nothing will allow it again in this run"
-            else:
-                missing = f"it needs first: {', then '.join(map(self._words, way))}"
-            if table.formula is not None:
-                broken = table.formula.about or table.formula.formula
-                missing = f"it would break {table.name} ({broken}); {missing}"
-            parts.append(missing)
-        about = f" {read.line.about}" if read.line.about else ""
-        return f"{name} was not carried out: {'; '.join(dict.fromkeys(parts))}.{about}"
-
-    def _words(self, event: str) -> str:
-        """What raises an event."""
-        return next(self._raising(event), event)
-
-    def _raising(self, event: str) -> Iterator[str]:
-        for read in self.policy.lines:
-            line, names = read.line, " or ".join(read.line.names)
-            for person, approval in line.approvals.items():
-                if approval == event:
-                    whose = f" by {person}" if person else ""
-                    yield f"an approval of these very arguments{whose}"
-            if line.event == event:
-                match line.key:
-                    case "tool":
-                        yield f"a call of {names}"
-                    case "result_of":
-                        yield f"{line.outcome or 'a result'} of {names}"
-                    case _:
-                        yield names
-            if line.denial == event:
-                yield "a refusal by a person"
+        return shown_card(card, self.state.is_visible, self.address)
 
 
 def _listing(tools: Collection[str]) -> str:
@@ -1137,7 +925,3 @@ def _listing(tools: Collection[str]) -> str:
 def _about(text: str) -> Mapping[str, Any]:
     content = json.loads(text)
     return content if isinstance(content, dict) else {}
-
-
-def _nobody(turn: Turn) -> None:
-    """What happens comes from outside: no member decides."""

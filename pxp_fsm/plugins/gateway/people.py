@@ -161,5 +161,5 @@ def _asking(request: Request) -> str:
 
 
 def _arguments(gateway: Gateway, wanted: Wanted) -> str:
-    shown = gateway.without_secrets(wanted.call.arguments)
+    shown = gateway.state.without_secrets(wanted.call.arguments)
     return json.dumps(shown, ensure_ascii=False, indent=1)
