@@ -193,13 +193,13 @@ class ProgramModel:
 
 def _turn(turn: ChatTurn) -> dict[str, object]:
     """A turn as a program is told it: with its data apart from the words around them."""
-    found: dict[str, object] = {"role": turn.role, "text": turn.text, "data": unframed(turn.text)}
+    content: dict[str, object] = {"role": turn.role, "text": turn.text, "data": unframed(turn.text)}
     if turn.images:
-        found["images"] = [
+        content["images"] = [
             {"media_type": image.media_type, "base64": b64encode(image.data).decode("ascii")}
             for image in turn.images
         ]
-    return found
+    return content
 
 
 async def _exchanged(process: Process, line: bytes) -> bytes:

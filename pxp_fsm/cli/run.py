@@ -175,9 +175,9 @@ def _save_plan(request: options.RunTask, path: Path) -> None:
 def experiment(request: options.RunExperiment) -> int:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     _where(request)
-    given = with_assignments({}, request.assignments)
-    loaded = files.load(request.file, given)
-    settings = replace(request.models.settings, programs=plans.programs_named(given))
+    assigned = with_assignments({}, request.assignments)
+    loaded = files.load(request.file, assigned)
+    settings = replace(request.models.settings, programs=plans.programs_named(assigned))
     _see_the_person(loaded.plan)
     members.models(loaded.plan, loaded.task, loaded.data, settings)
 
@@ -337,7 +337,7 @@ def _fork(origin: Origin, request: options.RunTask) -> Begun:
         plans.answer_in(changed["answer"])
 
     def begun(board: SqlBlackboard) -> Iterator[tuple[str, Run[Any]]]:
-        forked = runs.fork(origin, board, given, _models(request), changes=request.changes)
+        forked = runs.fork(origin, board, changed, _models(request), changes=request.changes)
         _see_the_person(forked.opening.plan)
         yield "", forked
 

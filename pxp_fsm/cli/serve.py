@@ -152,7 +152,7 @@ def _opened(
     target: str, assigned: Mapping[str, Any], request: options.ServeRuns
 ) -> Iterator[Opened]:
     """The runs that a target means: one for each expert of a task or file, or that of the name."""
-    settings = replace(request.models.settings, programs=plans.programs_named(given))
+    settings = replace(request.models.settings, programs=plans.programs_named(assigned))
     is_file = Path(target).suffix in (".toml", ".json")
     if not is_file and target not in task_meanings():
         for name in ("subjects", "assignments", "mcp"):

@@ -650,7 +650,7 @@ def programs_named(values: Mapping[str, Any]) -> frozenset[str]:
     ['program:./a']
     """
     named = (str(values.get(field) or "").split(",") for field in ("machine", "human", "judge"))
-    names = (name.strip() for each in named for name in each)
+    names = (name.strip() for listed in named for name in listed)
     return frozenset(name for name in names if name.startswith("program:"))
 
 

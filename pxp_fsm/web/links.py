@@ -31,7 +31,7 @@ DAY = 86_400.0
 class Arrival(Protocol):
     """How people come who have no link: by an address with parameters, from another site."""
 
-    def page(self, given: Mapping[str, str], address: str) -> Response | None:
+    def page(self, query: Mapping[str, str], address: str) -> Response | None:
         """What somebody is shown first, who comes with these parameters by the whole `address`;
         None where they mean nobody. Nothing is stored by it. Raises `Refused`, saying why, where
         nobody is taken."""
@@ -124,8 +124,8 @@ class Links:
                 )
             try:
                 if method != "POST":
-                    return self._arrival.page(given, f"{self.address}/?{query}")
-                token = self._arrival.take(given) or ""
+                    return self._arrival.page(parameters, f"{self.address}/?{query}")
+                token = self._arrival.take(parameters) or ""
             except Refused as error:
                 return note("You cannot take part now", f"{error}.")
         holder = self._holder(token) if token else None

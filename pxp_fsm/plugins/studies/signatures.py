@@ -68,8 +68,8 @@ class TokenCheck:
         self._stamp = _stamp(keys)
         self._keys = read_keys(keys)
 
-    def __call__(self, address: str, given: Mapping[str, str], known: Mapping[str, str]) -> str:
-        token = given.get(self._signature.parameter, "")
+    def __call__(self, address: str, query: Mapping[str, str], known: Mapping[str, str]) -> str:
+        token = query.get(self._signature.parameter, "")
         claims = self._claims(token)
         audiences = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
         if not any(_is_at(audience, address) for audience in audiences):
@@ -136,11 +136,11 @@ class HashCheck:
         )
 
     def __call__(self, address: str, _given: Mapping[str, str], _known: Mapping[str, str]) -> str:
-        found = self._pattern.fullmatch(address)
-        if found is None:
+        match = self._pattern.fullmatch(address)
+        if match is None:
             raise _refused("there is none at its end")
-        written = _bytes_of(found["written"])
-        for text in (found["signed"], found["signed"][:-1]):  # panels sign with or without the "&"
+        written = _bytes_of(match["written"])
+        for text in (match["signed"], match["signed"][:-1]):  # panels sign with or without the "&"
             digest = hmac.digest(self._secret, text.encode(), self._algorithm)
             if hmac.compare_digest(written, digest):
                 return _mark(digest)

@@ -263,12 +263,12 @@ class Arrivals:
         self._key = secrets.token_bytes(32)
         self._check = signature_check(conduct.study)
 
-    def page(self, given: Mapping[str, str], address: str) -> Response | None:
+    def page(self, query: Mapping[str, str], address: str) -> Response | None:
         """The page that says where one is; raises `Refused` where one cannot take part."""
         known = self._identifiers(query)
         if known is None:
             return None
-        mark = self._check(address, given, known)
+        mark = self._check(address, query, known)
         self._conduct.check_joining(known, mark)
         until = int(self._clock() + SECONDS_OF_SEAL)
         return note(
@@ -286,7 +286,7 @@ class Arrivals:
         known = self._identifiers(query)
         if known is None:
             return None
-        seal = given.get(SEEN, "")
+        seal = query.get(SEEN, "")
         until, _, rest = seal.partition(".")
         mark = rest.partition(".")[0]
         fresh = until.isascii() and until.isdigit() and float(until) > self._clock()
