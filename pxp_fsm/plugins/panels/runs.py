@@ -82,8 +82,13 @@ def panel_rules(plan: Plan, record: SessionRecord) -> PanelRules:
 def panel_remarks(plan: Plan, task: Task) -> Iterator[str]:
     """What is said where a run begins: whether its machines differ, and what is proved of it."""
     precedents = plan.precedents or ("others" if plan.materials else task.precedents)
-    if plan.goes_without_model and not precedents.startswith("few:"):
-        yield "The machines begin alike; they differ by what they are told"
+    if plan.goes_without_model:
+        few = precedents.startswith("few:")
+        yield (
+            "Each machine draws precedents of its own"
+            if few
+            else "The machines begin alike; they differ by what they are told"
+        )
     yield "Proved is what two agents do; pxp help panels says what of it holds of several"
 
 
