@@ -167,9 +167,13 @@ def peak() -> float:
 
 
 def finished(command: list[str], folder: Path) -> tuple[str, float, float]:
-    """What a command printed, its CPU seconds, and its peak of memory in MB."""
+    """What a command printed, its CPU seconds, and its peak of memory in MB.
+
+    Python keeps its bytecode, as an installation does: else each command would compile it anew.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with (folder / "output").open("w+") as output:
-        child = subprocess.Popen(command, cwd=folder, stdout=output)
+        child = subprocess.Popen(command, cwd=folder, stdout=output, env=kept)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
