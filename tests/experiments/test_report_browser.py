@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
 import subprocess
@@ -187,6 +188,39 @@ def test_tables_and_figures_fit_the_columns_of_papers(
     log = typeset(tmp_path, look, f"{inputs}\\clearpage")
     assert not re.findall(r"Overfull \\hbox.*|.*too large.*", log)
     assert "Missing character" not in log
+
+
+@pytest.mark.skipif(
+    not has_style("booktabs.sty"),
+    reason="booktabs is not installed (texlive-latex-recommended)",
+)
+def test_tables_of_spreads_fit_whatever_was_measured(tmp_path: Path) -> None:
+    """Numbers that stand below each other leave blanks, which have a width as well."""
+    room, choose, inputs = PAPERS["ieee"], random.Random(0), list[str]()
+
+    def spread() -> str:
+        least, middle, most = sorted(
+            round(choose.uniform(0, choose.choice((0.02, 0.2, 2, 20))), 3) for _ in range(3)
+        )
+        return (
+            f"{middle:,.4g} ({least:,.4g} to {most:,.4g})" if choose.random() < 0.5 else f"{most}"
+        )
+
+    headings = ("ending", "sessions", "share", "95%", "actions", "seconds")
+    for number in range(100):
+        rows = tuple(
+            (ending, 2, "40%", "12% to 77%", choose.randint(1, 40), spread())
+            for ending in ("deadlock", "finished", "idle", "limit", "stuck")[: number % 4 + 2]
+        )
+        table = Table(f"t{number}", "Endings", headings, rows)
+        (tmp_path / f"t{number}.tex").write_text(as_latex(table, room), "utf-8")
+        inputs.append(rf"\input{{t{number}.tex}}\clearpage")
+    look = "\\usepackage{array,booktabs,tabularx}\\hfuzz=0pt"
+    look += "".join(
+        rf"\{name}={room.width:.2f}bp" for name in ("textwidth", "columnwidth", "hsize")
+    )
+    log = typeset(tmp_path, look, "\n".join(inputs))
+    assert not re.findall(r"Overfull \\hbox.*", log)
 
 
 @pytest.fixture(scope="module")
