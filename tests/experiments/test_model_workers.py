@@ -156,7 +156,6 @@ def test_shares_are_together_what_is_left(
     ],
 )
 def test_what_one_process_has_to_carry_is_refused(
-    database: str,
     table: Table,
     monkeypatch: pytest.MonkeyPatch,
     executor: str,
@@ -168,10 +167,10 @@ def test_what_one_process_has_to_carry_is_refused(
     if asking.batches:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
         wanted = Plan("animals", machine="anthropic:claude-haiku-4-5")
-    with SqlBlackboard(database) as board:
+    with SqlBlackboard(":memory:") as board:
         run = runs.start(wanted, board, settings=asking)
         with pytest.raises(UsageError, match=says):
-            spread(run, database, board, executor)
+            spread(run, "postgresql://h/n", board, executor)
     assert table.asked == []
 
 

@@ -1,6 +1,6 @@
 """What tests of plug-ins need of the core's: a browser, and databases."""
 
-from tests.backends.conftest import database, dialect, empty, model_keys, postgresql
+from tests.backends.conftest import database, dialect, empty, model_keys
 from tests.experiments.conftest import pxp, table
 from tests.web.conftest import browser, packages, quick
 
@@ -11,7 +11,6 @@ __all__ = [
     "empty",
     "model_keys",
     "packages",
-    "postgresql",
     "pxp",
     "quick",
     "table",

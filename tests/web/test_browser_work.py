@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import runpy
 import shlex
 import subprocess
@@ -75,7 +76,10 @@ def test_nothing_of_a_link_is_a_command_in_the_project(work: Any, tmp_path: Path
         "-p",
         "no:pxp",
     ]
-    done = subprocess.run(test, cwd=folder, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        test, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "test_every_check_holds" in done.stdout
 
