@@ -116,14 +116,24 @@ def is_outside(field: Field[Any]) -> bool:
     return _OUTSIDE in field.metadata
 
 
+_types: dict[type[Any], Mapping[str, Any]] = {}
+"""What `types_of` has read, which takes long."""
+
 _settings: dict[type[Any], tuple[Setting, ...]] = {}
-"""What `settings` has found: reading the types of fields takes long."""
+"""What `settings` has found."""
+
+
+def types_of(kind: type[Any]) -> Mapping[str, Any]:
+    """The types of the fields of a dataclass, by name."""
+    if kind not in _types:
+        _types[kind] = MappingProxyType(get_type_hints(kind))
+    return _types[kind]
 
 
 def settings(kind: type[Any]) -> tuple[Setting, ...]:
     """The options of a dataclass, in the order of its fields."""
     if kind not in _settings:
-        kinds = get_type_hints(kind)
+        kinds = types_of(kind)
         _settings[kind] = tuple(
             Setting(
                 field.name, *_without_none(kinds[field.name]), field.default, field.metadata[_KEY]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 import click
 from click.core import ParameterSource
@@ -20,7 +20,7 @@ from click.shell_completion import CompletionItem
 
 from pxp_fsm.cli import configuration, interrupts
 from pxp_fsm.errors import UsageError, unknown_name
-from pxp_fsm.options import Setting, given_options, settings
+from pxp_fsm.options import Setting, given_options, settings, types_of
 from pxp_fsm.registry import Entry, SubjectKind, load, plugins
 
 _EXTENDED = "extended"
@@ -77,7 +77,10 @@ class CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+        command = self.get_command(ctx, name)
+        if command is not None:  # it is made once
+            return name, command, args[1:]
+        if not ctx.resilient_parsing:
             if name in self.instead:
                 raise UsageError(f"there is no command {name}; use pxp {self.instead[name]}")
             shorts = {known: entry.short for known, entry in self.entries.items()}
@@ -376,7 +379,7 @@ def _parts(kind: type[Any], ranged: bool = True) -> Iterator[tuple[Setting, bool
     A dataclass inside another checks its own ranges, since files set it too.
     """
     own = {setting.field: setting for setting in settings(kind)}
-    kinds = get_type_hints(kind)
+    kinds = types_of(kind)
     for part in fields(kind):
         set_of = given_options(part)
         inner: type[Any] = kinds[part.name] if set_of is None else set_of[0]
@@ -434,7 +437,7 @@ def _is_dataclass(kind: type[Any]) -> bool:
 
 def _built(kind: type[Any], context: click.Context) -> Any:
     """The options of `kind` with the values that a command was given."""
-    kinds, values = get_type_hints(kind), dict[str, Any]()
+    kinds, values = types_of(kind), dict[str, Any]()
     own = {setting.field for setting in settings(kind)}
     for part in fields(kind):
         set_of = given_options(part)

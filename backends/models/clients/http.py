@@ -6,12 +6,14 @@ import asyncio
 import os
 import socket
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 
 from backends.models.failures import malformed, silent
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator, Callable
 
     import httpx2
@@ -93,11 +95,10 @@ def http_options(*, trusted: bool, transport: httpx2.AsyncBaseTransport | None) 
 
     hooks = {"response": [on_response], "request": [] if trusted else [on_request]}
     options: dict[str, Any] = {"follow_redirects": False, "event_hooks": hooks}
-    return (
-        {**options, "mounts": _mounts()}
-        if transport is None
-        else options | {"transport": transport}
-    )
+    if transport is not None:
+        return options | {"transport": transport}
+    trusts = _trusting(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+    return options | {"verify": trusts, "mounts": _mounts(trusts)}
 
 
 def _too_long(most: int) -> Exception:
@@ -112,7 +113,15 @@ def _added_headers() -> list[tuple[str, str]]:
     return [*added, *((name, "") for name in _VENDORS)]
 
 
-def _mounts() -> dict[str, httpx2.AsyncBaseTransport]:
+@cache
+def _trusting(_file: str, _folder: str) -> ssl.SSLContext:
+    """Whom connections trust, as the environment has it: reading all certificates takes long."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+def _mounts(trusts: ssl.SSLContext) -> dict[str, httpx2.AsyncBaseTransport]:
     """The transport of a vendor's HTTP client, for its option `mounts`.
 
     A pool of connections looks at all of them for each request, so that a call costs the more, the
@@ -151,7 +160,6 @@ def _mounts() -> dict[str, httpx2.AsyncBaseTransport]:
                 if hasattr(socket, name):
                     options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
             self._options = options
-            self._trusted = httpx2.create_ssl_context()
             self._all: list[httpx2.AsyncHTTPTransport] = []
             self._free: list[httpx2.AsyncHTTPTransport] = []
 
@@ -166,7 +174,7 @@ def _mounts() -> dict[str, httpx2.AsyncBaseTransport]:
             return response
 
         def _made(self) -> httpx2.AsyncHTTPTransport:
-            made = httpx2.AsyncHTTPTransport(verify=self._trusted, socket_options=self._options)
+            made = httpx2.AsyncHTTPTransport(verify=trusts, socket_options=self._options)
             self._all.append(made)
             return made
 
