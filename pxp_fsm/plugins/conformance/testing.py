@@ -195,7 +195,7 @@ def conform_by_examples(
     An example is a few cases, each a state of `machine` and an input there, reached by a shortest
     way; a difference is then made short as by `conform`. Without one nothing is proved.
     """
-    from hypothesis import given, settings
+    from hypothesis import HealthCheck, given, settings
     from hypothesis import strategies as st
     from hypothesis.errors import FlakyFailure
 
@@ -204,7 +204,15 @@ def conform_by_examples(
     cases = st.tuples(st.integers(0, least.size - 1), st.integers(0, len(least.inputs) - 1))
     tester, failed = _Tester(least, subject), list[tuple[Word, tuple[Output, ...]]]()
 
-    @settings(deadline=None, database=None, report_multiple_bugs=False)
+    @settings(
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=(
+            *settings().suppress_health_check,
+            HealthCheck.too_slow,  # a slow machine is no fault of the subject
+        ),
+    )
     @given(st.lists(cases, min_size=1, max_size=_CASES))
     def attempt(chosen: list[tuple[int, int]]) -> None:
         at, word = least.initial, list[int]()
