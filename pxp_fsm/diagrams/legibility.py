@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, pairwise, product
+from itertools import pairwise, product
 
 from pxp_fsm.diagrams.graphviz import Canvas, kind_of
 from pxp_fsm.diagrams.text import ems
@@ -59,7 +59,10 @@ class _Label:
 
 
 class _Cells:
-    """Things by the cells of a grid that they are in, so that few are looked at."""
+    """Things by the cells of a grid that they are in, so that few are looked at.
+
+    A long line is added as boxes along it: the one around it would have the square of its cells.
+    """
 
     def __init__(self) -> None:
         self._cells = dict[tuple[int, int], list[int]]()
@@ -68,9 +71,15 @@ class _Cells:
         for cell in self._of(box):
             self._cells.setdefault(cell, []).append(number)
 
-    def near(self, box: Box) -> set[int]:
-        """The numbers of what may be in `box`."""
-        return {number for cell in self._of(box) for number in self._cells.get(cell, ())}
+    def remove(self, number: int, box: Box) -> None:
+        """Take out what was added with `box`."""
+        for cell in self._of(box):
+            self._cells[cell].remove(number)
+
+    def near(self, *boxes: Box) -> set[int]:
+        """The numbers of what may be in one of `boxes`."""
+        cells = {cell for box in boxes for cell in self._of(box)}
+        return {number for cell in cells for number in self._cells.get(cell, ())}
 
     @staticmethod
     def _of(box: Box) -> Iterable[tuple[int, int]]:
@@ -98,9 +107,14 @@ class DrawnShapes:
         self.pieces = [
             (number, piece) for number, way in enumerate(self.arrows) for piece in pairwise(way)
         ]
-        self._cells = _Cells()
-        for number, (_, (start, end)) in enumerate(self.pieces):
-            self._cells.add(number, _around(start, end))
+        self._pieces_at, self._states_at, self._labels_at = _Cells(), _Cells(), _Cells()
+        for number, (_, piece) in enumerate(self.pieces):
+            for part in _parts(*piece):
+                self._pieces_at.add(number, part)
+        for number, state in enumerate(self.states):
+            self._states_at.add(number, state)
+        for number, label in enumerate(self.labels):
+            self._labels_at.add(number, label.box)
 
     def _add_arrow(self, group: ET.Element) -> None:
         ways = [_points(shape) for shape in group.iter() if kind_of(shape) == "path"]
@@ -115,19 +129,28 @@ class DrawnShapes:
     def faults(self) -> Illegible:
         """What is hard to read in it."""
         crossed = sum(len(self._crossing(label.arrow, label.box)) for label in self.labels)
-        on_states = sum(_meet(label.box, state) for label in self.labels for state in self.states)
-        on_labels = sum(_meet(a.box, b.box) for a, b in combinations(self.labels, 2))
+        on_states = sum(len(self._states_on(label.box)) for label in self.labels)
+        on_labels = sum(len(self._labels_on(label, label.box)) for label in self.labels) // 2
         return Illegible(crossed + on_states + on_labels, self._crossings())
 
     def _crossing(self, arrow: int, box: Box) -> set[int]:
         """The arrows besides `arrow` that go through `box`."""
-        near = (self.pieces[number] for number in self._cells.near(box))
+        near = (self.pieces[number] for number in self._pieces_at.near(box))
         return {other for other, piece in near if other != arrow and _passes(piece, box)}
+
+    def _states_on(self, box: Box) -> Sequence[Box]:
+        near = (self.states[number] for number in self._states_at.near(box))
+        return [state for state in near if _meet(box, state)]
+
+    def _labels_on(self, label: _Label, box: Box) -> Sequence[_Label]:
+        """The labels besides `label` that are in `box`."""
+        near = (self.labels[number] for number in self._labels_at.near(box))
+        return [other for other in near if other is not label and _meet(box, other.box)]
 
     def _crossings(self) -> int:
         crossed = 0
         for number, (arrow, piece) in enumerate(self.pieces):
-            for other in self._cells.near(_around(*piece)):
+            for other in self._pieces_at.near(*_parts(*piece)):
                 if other > number and self.pieces[other][0] != arrow:
                     crossed += _cross(piece, self.pieces[other][1])
         return crossed
@@ -137,7 +160,7 @@ class DrawnShapes:
         moved = False
         for _ in range(_ROUNDS if len(self.labels) <= _MOST else 0):
             changed = False
-            for label in self.labels:
+            for number, label in enumerate(self.labels):
                 here = self._cost(label, label.box)
                 if here < 1:
                     continue
@@ -146,7 +169,9 @@ class DrawnShapes:
                     default=(here, label.box),
                 )
                 if cost < here:
+                    self._labels_at.remove(number, label.box)
                     _shift(label, box)
+                    self._labels_at.add(number, box)
                     changed = True
             if not changed:
                 break
@@ -155,8 +180,7 @@ class DrawnShapes:
 
     def _cost(self, label: _Label, box: Box) -> float:
         """What is in the way in `box`: 1 and more where it cannot be read."""
-        labels = sum(_meet(box, other.box) for other in self.labels if other is not label)
-        states = sum(_meet(_grown(box, 1), state) for state in self.states)
+        labels, states = len(self._labels_on(label, box)), len(self._states_on(_grown(box, 1)))
         way = self.arrows[label.arrow]
         own = any(_passes(piece, box) for piece in pairwise(way))
         away = abs(box[0] - label.box[0]) + abs(box[1] - label.box[1])
@@ -270,6 +294,17 @@ def _around(start: Point, end: Point) -> Box:
         max(start[0], end[0]),
         max(start[1], end[1]),
     )
+
+
+def _parts(start: Point, end: Point) -> Iterator[Box]:
+    """Boxes along a straight piece that have all of it, none much larger than a cell."""
+    (x, y), (end_x, end_y) = start, end
+    count = 1 + int(max(abs(end_x - x), abs(end_y - y)) // _CELL)
+    corners = [
+        (x + part / count * (end_x - x), y + part / count * (end_y - y))
+        for part in range(count + 1)
+    ]
+    return (_around(before, after) for before, after in pairwise(corners))
 
 
 def _grown(box: Box, by: float) -> Box:

@@ -7,15 +7,16 @@ import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.diagrams.charts import SMALLEST, Chart
 from pxp_fsm.diagrams.dot import FONT, Layout, to_dot
-from pxp_fsm.diagrams.graphviz import Canvas, canvas_of
+from pxp_fsm.diagrams.graphviz import Canvas, Fuel, OutOfFuel, canvas_of
 from pxp_fsm.diagrams.latex import has_glyphs
-from pxp_fsm.diagrams.legibility import DrawnShapes
+from pxp_fsm.diagrams.legibility import DrawnShapes, Illegible
 from pxp_fsm.diagrams.mermaid import to_mermaid
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.plain import to_text
@@ -52,6 +53,21 @@ WIDE = 1000.0
 
 MANY = 60
 """Arrows from which only layouts with references are tried: others take long, and are too wide."""
+
+FUEL, QUICK_FUEL = 10**10, 3 * 10**9
+"""The work of all layouts with texts together, and of one without: seconds."""
+
+LARGEST = 1_000
+"""Arrows from which a layout in ranks is not even tried."""
+
+QUICK = (
+    Layout(quick=True, joined=False, frames=False, within=False),
+    Layout(engine="sfdp", quick=True, joined=False, frames=False, within=False),
+)
+"""The layouts without texts at arrows: in ranks, and by forces, whose work is nearly linear."""
+
+CONFUSED = 3
+"""Crossings for each arrow from which nobody follows one."""
 
 LEAST, GOOD, LABEL = 6.0, 8.0, 10.0
 """Points: smaller letters cannot be read in print; with these no other layout is looked for; and
@@ -97,6 +113,12 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
     is_chart = isinstance(diagram, SequenceChart)
     sheet, pages = _pages(diagram, style) if form == "pdf" else (None, [arrange(diagram, style)])
     arranged = pages[0]
+    if arranged.confused and isinstance(diagram, StateDiagram):
+        without = "without their texts " if arranged.quick else ""
+        _warn(
+            f"{len(diagram.edges):,} arrows are drawn {without}and cross too often to be followed; "
+            f"draw a part of it, or all of it as a text (.txt)"
+        )
     if style.room is not None and 0 < arranged.letters < LEAST:
         without = "without title (--no-title), " if style.title else ""
         less = "as a PDF with pages" if is_chart and form != "pdf" else "a part of it"
@@ -210,11 +232,16 @@ def _zoom(drawn: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """A diagram in its layout: DOT, what is drawn, and by how much that is scaled."""
+    """A diagram in its layout: DOT, what is drawn, and by how much that is scaled.
+
+    `quick`: its arrows have no texts. `confused`: nobody can follow them.
+    """
 
     source: str
     canvas: Canvas
     scale: float = 1.0
+    quick: bool = False
+    confused: bool = False
 
     @property
     def letters(self) -> float:
@@ -225,21 +252,59 @@ class Arranged:
 def arrange(diagram: Diagram, style: Style) -> Arranged:
     """The layout of `diagram` that `style` asks for; raises `UsageError` for what it cannot be.
 
-    It is one for a screen, or the one with the largest letters at a width in a paper.
+    It is one for a screen, or the one with the largest letters at a width in a paper. Where all
+    take too much work, arrows have no texts.
     """
     if not isinstance(diagram, StateDiagram):
         return _chart(diagram, style)
-    if style.room is None:
-        return _for_screen(diagram, style)
-    largest = _largest(style.room)
-    tried = list[Arranged]()
+    if len(diagram.edges) <= LARGEST:
+        arrange_with_texts = _for_screen if style.room is None else _for_paper
+        arranged = arrange_with_texts(diagram, style)
+        if arranged is not None:
+            return arranged
+    return _quick(diagram, style)
+
+
+def _quick(diagram: StateDiagram, style: Style) -> Arranged:
+    """The first of the quick layouts that does not take too much work."""
+    in_ranks, by_forces = QUICK
+    if len(diagram.edges) <= LARGEST:
+        in_ranks = replace(in_ranks, direction=style.direction or in_ranks.direction)
+        source = to_dot(diagram, style, in_ranks)
+        with suppress(OutOfFuel):
+            canvas = canvas_of(source, fuel=Fuel(QUICK_FUEL))
+            return _fitted(source, canvas, style.room, quick=True)
+    source = to_dot(diagram, style, by_forces)
+    return _fitted(source, canvas_of(source, by_forces.engine), style.room, quick=True)
+
+
+def _for_paper(diagram: StateDiagram, style: Style) -> Arranged | None:
+    """The layout with the largest letters; None where each takes too much work."""
+    assert style.room is not None  # noqa: S101 - it is for a paper
+    largest, fuel = _largest(style.room), Fuel(FUEL)
+    best: Arranged | None = None
     for layout in _layouts(style):
         if len(diagram.edges) > MANY and not layout.references:
             continue
-        tried.append(_scaled(to_dot(diagram, style, layout), style.room))
-        if tried[-1].letters >= GOOD or tried[-1].scale >= largest:
+        source = to_dot(diagram, style, layout)
+        try:
+            canvas, faults = _moved(canvas_of(source, fuel=fuel))
+        except OutOfFuel:
             break
-    return max(tried, key=lambda arranged: arranged.letters)
+        confused = faults.crossings > CONFUSED * len(diagram.edges)
+        arranged = _fitted(source, canvas, style.room, confused=confused)
+        if best is None or arranged.letters > best.letters:
+            best = arranged
+        if best.letters >= GOOD or best.scale >= largest:
+            break
+    return best
+
+
+def _moved(canvas: Canvas) -> tuple[Canvas, Illegible]:
+    """`canvas` with its labels moved to where they can be read, and what still cannot be."""
+    drawing = DrawnShapes(canvas)
+    moved = drawing.move_labels()
+    return drawing.canvas() if moved else canvas, drawing.faults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,27 +367,30 @@ def _chart(diagram: SequenceChart, style: Style) -> Arranged:
     return _scaled(chart.dot(part), style.room)
 
 
-def _for_screen(diagram: StateDiagram, style: Style) -> Arranged:
-    """The layout that is easiest to read; the usual one where nothing is wrong with it."""
-    best, least = None, math.inf
+def _for_screen(diagram: StateDiagram, style: Style) -> Arranged | None:
+    """The layout that is easiest to read, the usual one where nothing is wrong with it.
+
+    None where each takes too much work.
+    """
+    best, least, fuel = None, math.inf, Fuel(FUEL)
     sources = (to_dot(diagram, style, layout) for layout in _screen_layouts(diagram, style))
     tried = set[str]()
     for source in sources:
         if source in tried:
             continue
         tried.add(source)
-        canvas = canvas_of(source)
-        drawing = DrawnShapes(canvas)
-        if drawing.move_labels():
-            canvas = drawing.canvas()
-        faults, (width, height) = drawing.faults(), canvas.size
+        try:
+            canvas, faults = _moved(canvas_of(source, fuel=fuel))
+        except OutOfFuel:
+            break
+        width, height = canvas.size
         larger = max(1.0, width / WIDE, height / (1.5 * WIDE))
         cost = 5 * faults.overlaps + faults.crossings + 5 * (larger > 1) + 20 * (larger - 1)
         if cost < least:
-            best, least = Arranged(source, canvas), cost
+            confused = faults.crossings > CONFUSED * len(diagram.edges)
+            best, least = Arranged(source, canvas, confused=confused), cost
         if not least:
             break
-    assert best is not None  # noqa: S101 - there is a layout
     return best
 
 
@@ -352,11 +420,18 @@ def _layouts(style: Style) -> Iterator[Layout]:
 
 
 def _scaled(source: str, room: Room | None) -> Arranged:
-    canvas = canvas_of(source)
+    return _fitted(source, canvas_of(source), room)
+
+
+def _fitted(
+    source: str, canvas: Canvas, room: Room | None, *, quick: bool = False, confused: bool = False
+) -> Arranged:
+    """`canvas` in `room`; one without texts is hardly ever to be followed."""
     if room is None:
-        return Arranged(source, canvas)
+        return Arranged(source, canvas, quick=quick, confused=quick or confused)
     width, height = canvas.size
-    return Arranged(source, canvas, min(_largest(room), room.width / width, room.height / height))
+    scale = min(_largest(room), room.width / width, room.height / height)
+    return Arranged(source, canvas, scale, quick, quick or confused)
 
 
 def _largest(room: Room) -> float:

@@ -6,13 +6,30 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from pxp_fsm.diagrams.graphviz import MOST_ARROWS, MOST_LABELS, _configuration, graphviz, place
+from pxp_fsm.diagrams import Style, render
+from pxp_fsm.diagrams.dot import to_dot
+from pxp_fsm.diagrams.graphviz import (
+    MOST_ARROWS,
+    MOST_LABELS,
+    Canvas,
+    Fuel,
+    OutOfFuel,
+    _configuration,
+    canvas_of,
+    graphviz,
+    place,
+)
+from pxp_fsm.diagrams.legibility import DrawnShapes, Illegible
 from pxp_fsm.diagrams.model import Edge, EdgeRow, Node, StateDiagram
+from pxp_fsm.errors import PXPWarning
 
 
 def test_threads_draw_one_after_the_other() -> None:
@@ -83,3 +100,87 @@ def test_a_dense_diagram_is_drawn_without_what_takes_minutes(states: int, arrows
             450: "450 arrows: too many for their texts, and 50 are not drawn",
         }[arrows]
     )
+
+
+def _crossing(states: int) -> StateDiagram:
+    """Two arrows from each state, one of which leads far away: many cross in every layout."""
+    names = [f"S{number}" for number in range(states)]
+    edges = [
+        Edge(names[number], names[target % states], (EdgeRow("1 +T", number=1),))
+        for number in range(states)
+        for target in {number + 1, 7 * number + 1}
+    ]
+    return StateDiagram("big", "", tuple(map(Node, names)), tuple(edges))
+
+
+def test_fuel_is_counted_alike_and_what_takes_more_is_given_up() -> None:
+    source = to_dot(_crossing(20))
+    enough = Fuel(10**10)
+    drawn = graphviz(source, "svg", fuel=enough)
+    taken = 10**10 - enough.left
+    assert 0 < taken < 10**9
+    exact = Fuel(taken)
+    assert graphviz(source, "svg", fuel=exact) == drawn
+    assert exact.left == 0
+    short = Fuel(taken // 2)
+    with pytest.raises(OutOfFuel):
+        graphviz(source, "svg", fuel=short)
+    assert short.left == 0
+    assert graphviz(source, "svg") == drawn  # what was given up leaves nothing behind
+
+
+@pytest.mark.parametrize("style", [Style(), Style(paper="article")])
+def test_layouts_of_crossing_arrows_share_one_bound_of_work(
+    monkeypatch: pytest.MonkeyPatch, style: Style
+) -> None:
+    rendering = import_module("pxp_fsm.diagrams.rendering")
+    monkeypatch.setattr(rendering, "FUEL", 10**8)
+    monkeypatch.setattr(rendering, "QUICK_FUEL", 10**6)
+    engines = list[str]()
+
+    def counted(source: str, engine: str = "dot", fuel: Fuel | None = None) -> Canvas:
+        engines.append(engine)
+        return canvas_of(source, engine, fuel)
+
+    monkeypatch.setattr(rendering, "canvas_of", counted)
+    arranged = rendering.arrange(_crossing(100), style)
+    assert arranged.quick
+    assert len(arranged.canvas.shapes) > 300
+    assert engines == ["dot", "dot", "sfdp"]  # with texts, without, by forces
+    engines.clear()
+    with pytest.warns(PXPWarning) as warned:
+        render(_crossing(600), "svg", style)
+    assert "1,199 arrows are drawn without their texts" in str(warned[0].message)
+    assert "draw a part of it, or all of it as a text" in str(warned[0].message)
+    assert engines == ["sfdp"]
+
+
+def test_looking_for_faults_compares_few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ladder: its states, arrows and labels grow, and what is near each does not."""
+    legibility = import_module("pxp_fsm.diagrams.legibility")
+    compared = Counter[int]()
+    size = 0
+
+    def counting(name: str) -> None:
+        original = getattr(legibility, name)
+
+        def counted(*shapes: object) -> bool:
+            compared[size] += 1
+            return bool(original(*shapes))
+
+        monkeypatch.setattr(legibility, name, counted)
+
+    for name in ("_meet", "_passes", "_cross"):
+        counting(name)
+    for size in (100, 200, 400):
+        names = [f"S{number}" for number in range(size)]
+        edges = [
+            Edge(*pair, (EdgeRow("1 +MESSAGE", number=number),))
+            for number, pair in enumerate(pairwise(names))
+        ]
+        drawing = DrawnShapes(
+            canvas_of(to_dot(StateDiagram("", "", tuple(map(Node, names)), tuple(edges))))
+        )
+        assert drawing.faults() == Illegible(0, 0)
+    assert 0 < compared[200] < 2.2 * compared[100]
+    assert compared[400] < 4.4 * compared[100]
