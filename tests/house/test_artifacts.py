@@ -9,12 +9,13 @@ from pxp_fsm.artifacts import write_atomically
 
 
 def test_old_drafts_of_a_file_are_swept_and_nothing_else(tmp_path: Path) -> None:
-    abandoned, folder = tmp_path / ".n.json.0123abcd", tmp_path / ".n.json.89abcdef"
+    abandoned, folder = tmp_path / ".n.json.0123abcd-1f-0123", tmp_path / ".n.json.89abcdef-2a-4567"
     abandoned.write_text("half")
     folder.mkdir()
     (folder / "part").write_text("half")
     kept = [
-        tmp_path / name for name in (".n.json.fedcba98", ".other.json.0123abcd", ".n.json.mine")
+        tmp_path / name
+        for name in (".n.json.fedcba98-1-89ab", ".other.json.0123abcd-1f-0123", ".n.json.mine")
     ]
     for path in kept:
         path.write_text("somebody's")
