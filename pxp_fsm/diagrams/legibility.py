@@ -188,7 +188,7 @@ class DrawnShapes:
             4 * labels
             + 5 * states
             + 3 * len(self._crossing(label.arrow, _grown(box, 1)))
-            + 0.5 * own
+            + 3 * own
             + 0.0005 * away
         )
 
