@@ -38,7 +38,8 @@ def about(name: str) -> str:
     """The first line of the docstring of a package or module."""
     path = ROOT / name.replace(".", "/")
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
+    text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    return text.partition("\n")[0].replace("`", "")
 
 
 def svg() -> str:

@@ -215,6 +215,8 @@ def _shape_between(tables: Sequence[Automaton], tag: str, field: MessageField) -
     values, types = list[object](), frozenset[str]()
     if listed:
         values = min(listed, key=len)
+        if len(values) > MOST_VALUES:
+            raise _too_many(tag, field.path)
     else:
         typed = [_types(schema["type"]) for schema in own if "type" in schema]
         types = frozenset.intersection(*typed) if typed else _ENDLESS

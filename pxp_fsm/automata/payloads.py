@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -22,9 +23,9 @@ def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
     if tag not in automaton.payloads:
         return None
     value = json.loads(text)
-    mismatch = next(_validator(json.dumps(automaton.payloads[tag])).iter_errors(value), None)
+    mismatch = next(_mismatches(automaton.payloads[tag], value), None)
     if mismatch is not None:
-        return f"{mismatch.json_path}: {mismatch.message}"
+        return mismatch
     for path, ids in _listed(json.dumps(automaton.payloads[tag])):
         part = value.get(path, _NONE) if path and isinstance(value, dict) else value
         if part is not _NONE and id_of(part) not in ids:
@@ -41,12 +42,13 @@ def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
 
 def value_fits(schema: Mapping[str, Any], path: str, value: Any) -> bool:
     """Whether `value` fits what a schema says of a property, or of all for the path ""."""
-    if not path:
-        return bool(_validator(json.dumps(schema)).is_valid(value))
-    errors = _validator(json.dumps(schema)).iter_errors({path: value})
+    try:
+        errors = [*_errors(schema, {path: value} if path else value)]
+    except _NoEnd:
+        return False
     return not any(
-        path in error.absolute_path for error in errors
-    )  # of it, not of what is left out
+        not path or path in error.absolute_path for error in errors
+    )  # not of what is left out
 
 
 def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -56,18 +58,65 @@ def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     from jsonschema import Draft202012Validator, SchemaError
 
     for tag, schema in payloads.items():
+        if problem := _written_problem(schema):
+            yield tag, f"is no JSON Schema: {problem}"
+            continue
         try:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
             yield tag, f"is no JSON Schema: {error.json_path}: {error.message}"
             continue
         for example in schema.get("examples", ()) if isinstance(schema, Mapping) else ():
-            mismatch = next(_validator(json.dumps(schema)).iter_errors(example), None)
+            mismatch = next(_mismatches(schema, example), None)
             if mismatch is not None:
-                message = (
-                    f"{mismatch.json_path}: {mismatch.message}; correct the example or the schema"
-                )
+                message = f"{mismatch}; correct the example or the schema"
                 yield tag, f"has an example that does not fit: {message}"
+
+
+MOST_NESTED = 200
+"""How deep a schema is, with whatever is in it."""
+
+
+def _mismatches(schema: object, value: object) -> Iterator[str]:
+    """Where and why `value` does not fit a schema."""
+    try:
+        for error in _errors(schema, value):
+            yield f"{error.json_path}: {error.message}"
+    except _NoEnd as no_end:
+        yield f"$: {no_end}"
+
+
+class _NoEnd(Exception):
+    """A schema cannot be followed to its end, for the reason that is given."""
+
+
+def _errors(schema: object, value: object) -> Iterator[Any]:
+    """What of a value does not fit, as the validator says it. Raises `_NoEnd`."""
+    from referencing.exceptions import Unresolvable
+
+    try:
+        yield from _validator(json.dumps(schema)).iter_errors(value)
+    except RecursionError:
+        reason = "it is nested too deeply, or its schema refers to itself without end"
+        raise _NoEnd(reason) from None
+    except Unresolvable as error:
+        raise _NoEnd(f"its schema refers to {quoted(error.ref)}, which is not in it") from None
+
+
+def _written_problem(schema: object) -> str | None:
+    """What of a schema is no JSON, or is nested too deeply to be followed."""
+    parts = [(schema, 0)]
+    for part, depth in parts:
+        if depth > MOST_NESTED:
+            return f"it is nested more than {MOST_NESTED} deep"
+        if isinstance(part, float) and not math.isfinite(part):
+            return f"{part} is no number of JSON; leave it out, or write one that is"
+        if isinstance(part, str) and any("\ud800" <= letter <= "\udfff" for letter in part):
+            return f"{quoted(part)} has half of a character"
+        if isinstance(part, Mapping | list):
+            inner = part.values() if isinstance(part, Mapping) else part
+            parts += ((value, depth + 1) for value in inner)
+    return None
 
 
 _NONE = object()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,8 +12,9 @@ import pxp_fsm as pxp
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.message_values import MessageValues, UnknownValues
+from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.unfolding import unfolded
-from pxp_fsm.errors import UsageError, WrongType
+from pxp_fsm.errors import TableError, UsageError, WrongType
 from tests.sessions.test_message_values import CLIENT, FILE, GATEWAY, PERSON, TOOL
 
 Schema = Mapping[str, Any]
@@ -182,6 +184,8 @@ def test_ids_of_different_types_are_never_equal() -> None:
          r"ADD: the values of msg.x do not follow from \$ref; write type, enum or const at the"),
         ({"seen": "msg.x"}, carrying(x={}) | {"anyOf": [{}]}, None, "do not follow from anyOf"),
         ({"seen": "msg.x"}, carrying(x={}) | {"enum": [{"x": 1}]}, None, "do not follow from enum"),
+        ({"sum": "msg.size"}, carrying(size={"type": "integer", "enum": [*range(20_000)]}), None,
+         r"ADD: msg.size has too many values"),
         ({"seen": "msg.x", "old": "msg"}, carrying(x={}), None,
          r"ADD: msg and its part msg.x are read; read the one or the other"),
     ],
@@ -197,6 +201,46 @@ def test_what_cannot_be_followed_is_named_with_what_to_do(
     assert results[0].assumptions == "free guards, sync, complete runs"
     (note,) = results.notes
     assert note.startswith("rules left out: ADD: ")
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        (SIZE | {"minimum": float("nan")}, "nan is no number of JSON"),
+        (SIZE | {"multipleOf": float("inf")}, "inf is no number of JSON"),
+        (SIZE | {"multipleOf": 0}, "0 is less than or equal to the minimum"),
+        ({"pattern": "("}, "is not a 'regex'"),
+        ({"enum": ["\ud800"]}, "has half of a character"),
+        ({"type": "intger"}, "'intger' is not valid"),
+    ],
+)
+def test_a_schema_that_means_nothing_is_refused_with_its_table(
+    schema: Schema, problem: str
+) -> None:
+    with pytest.raises(TableError, match=f"payload of ADD is no JSON Schema: .*{problem}"):
+        reader({}, carrying(x=schema))
+
+
+def test_a_schema_may_not_be_nested_without_end() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(3_000):
+        deep = {"items": deep}
+    with pytest.raises(TableError, match="it is nested more than 200 deep"):
+        reader({}, deep)
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"$ref": "#/properties/x"}, "its schema refers to itself without end"),
+        ({"$ref": "#/nowhere"}, "its schema refers to '.*nowhere', which is not in it"),
+    ],
+)
+def test_a_schema_that_cannot_be_followed_is_a_problem_of_the_payload(
+    schema: Schema, problem: str
+) -> None:
+    table = reader({}, carrying(x=schema))
+    assert re.search(problem, payload_problem(table, "ADD", '{"x": 1}') or "")
 
 
 def test_members_that_disagree_on_what_a_tag_carries_are_named() -> None:

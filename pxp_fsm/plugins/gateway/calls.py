@@ -8,7 +8,7 @@ from typing import Any
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.calls import times_of_session
 from backends.databases.records import StoredSession
-from pxp_fsm.diagrams.text import legible, shortened
+from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.experiments.sheets import Sheet
 
 _LONGEST = 40
@@ -50,7 +50,7 @@ def call_sheet(board: SqlBlackboard, stored: StoredSession) -> Sheet:
             elif "why" in about:
                 row["why"] = str(about["why"])
     headings = ("call", "tool", "arguments", "outcome", "seconds", "why")
-    cells = tuple(tuple(legible(row[heading]) for heading in headings) for row in rows.values())
+    cells = tuple(tuple(row[heading] for heading in headings) for row in rows.values())
     return Sheet("Calls, and other messages that were refused", headings, cells)
 
 
