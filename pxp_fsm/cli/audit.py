@@ -14,6 +14,7 @@ from pxp_fsm.analysis.recordings.files import open_recordings
 from pxp_fsm.analysis.recordings.forms import TAGS, form_of
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.cli.stored import database_and_runs
 from pxp_fsm.cli.verify import CHANGED
 from pxp_fsm.errors import UsageError
 
@@ -36,7 +37,8 @@ def _audited(request: options.AuditOptions) -> AuditReport:
 
     Raises `UsageError` for what does not go with a recording of this kind.
     """
-    database, runs, rounds, html = request.database, request.runs, request.rounds, request.output
+    database, runs = database_and_runs(request.what, request.database)
+    rounds, html = request.rounds, request.output
     if form_of(database) is TAGS:
         if request.mapping is not None:
             raise UsageError(f"--mapping has no effect on {database}, a file of tags")

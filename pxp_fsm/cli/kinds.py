@@ -114,7 +114,7 @@ _OWN = {
             "export": _entry("as files, or an archive", "exchange:runs", "storage:ExportRuns"),
             "serve": _SERVE_RUNS,
         },
-        others=("report", "monitor"),
+        others=("report", "audit", "monitor"),
     ),
     SESSION: SubjectKind(
         "a session",

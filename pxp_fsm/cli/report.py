@@ -11,7 +11,7 @@ from backends.databases import SqlBlackboard
 from pxp_fsm.cli import configuration
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
-from pxp_fsm.cli.stored import note_given_out
+from pxp_fsm.cli.stored import database_and_runs, note_given_out
 from pxp_fsm.diagrams.style import PAPERS, room_of
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import comparison, files, outcomes, sheets
@@ -21,10 +21,11 @@ from pxp_fsm.experiments.reports.write import left_out, write
 
 def report(request: options.ReportOptions) -> None:
     """Write the report, and say what it leaves out."""
-    with SqlBlackboard(request.database, create=False) as board:
+    database, runs = database_and_runs(request.what, request.database)
+    with SqlBlackboard(database, create=False) as board:
         reports, written = write(
             board,
-            request.runs,
+            runs,
             request.output,
             sessions=request.sessions,
             test_set=request.test_set,
@@ -32,7 +33,7 @@ def report(request: options.ReportOptions) -> None:
             figures=request.figures,
             room=room_of(request.paper, request.size) or PAPERS["article"],
         )
-        others = left_out(board, request.runs)
+        others = left_out(board, runs)
         note_given_out(board, [report.name for report in reports], "report", request.output)
     for why in others:
         click.echo(printable(f"Left out: {why}"), err=True)

@@ -35,6 +35,21 @@ def find_session(name: str, database: str) -> bool:
         raise NotThere(reason) from error
 
 
+def database_and_runs(words: Sequence[str], database: str) -> tuple[str, Sequence[str]]:
+    """What `[DATABASE] [RUN...]` mean: where the first word is a run, they are of `database`.
+
+    What is written as a file or a URL is a database, whether it is there or not. Raises `NotThere`
+    where the first word is neither that nor a run of `database`.
+    """
+    if not words:
+        return database, ()
+    path = Path(words[0])
+    if "://" in words[0] or path.exists() or path.suffix[1:].isalpha():
+        return words[0], words[1:]
+    find_session(words[0], database)
+    return database, words
+
+
 def task_of(origin: Origin, database: str) -> str:
     """The task of the run whose session is carried on.
 

@@ -169,7 +169,7 @@ def comparison_sheet(comparisons: Sequence[RunComparison], first: str, second: s
             f"{compared.first:.2f}",
             f"{compared.second:.2f}",
             f"{compared.second - compared.first:+.2f}",
-            _interval(compared),
+            _NONE if compared.interval is None else _from_to(compared.interval),
             str(compared.only_first),
             str(compared.only_second),
             _p_value(float(compared.p)),
@@ -198,9 +198,12 @@ def comparison_lines(
             "p is the exact two-sided test that flips whole instances, each with all its "
             "repetitions: McNemar's test for pairs that are not independent of each other."
         )
+    instances = {i for r, i in first.classes if (r, i) in second.classes}
     lines.append(
-        "The interval of the difference is from its standard error clustered over instances; where "
-        "no pair differs there is none."
+        "Of one instance there is no interval of the difference."
+        if len(instances) == 1
+        else "The interval of the difference is from its standard error clustered over instances; "
+        "where no pair differs there is none."
     )
     if comparisons[-1].row == MESSAGES:
         lines.append(
@@ -254,19 +257,14 @@ def contrast_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
     )
 
 
-def _interval(comparison: RunComparison) -> str:
-    """The interval of the difference; an error of 0, of pairs that are all alike, gives none."""
-    if not comparison.only_first + comparison.only_second:
-        return _NONE
-    return _from_to(comparison.interval)
-
-
 def _from_to(interval: Interval) -> str:
     return f"{interval.low:+.2f} to {interval.high:+.2f}"
 
 
 def _disagree(comparison: RunComparison) -> bool:
     """Whether only one of interval and p says that two runs differ."""
+    if comparison.interval is None:
+        return False
     away = not comparison.interval.low <= 0 <= comparison.interval.high
     return away is not (float(comparison.p) < 1 - CONFIDENCE)
 

@@ -98,7 +98,8 @@ class RunComparison:
     `first` and `second` are the shares; `only_first` and `only_second` the unequal pairs. `p` is
     exact, McNemar's for one repetition; for several, and of `MESSAGES`, whose numbers are means,
     that of flipping whole instances. `interval`
-    is of the difference second - first, from its error clustered over instances.
+    is of the difference second - first, from its error clustered over instances; None where no pair
+    differs, and where all are about one instance, which says nothing of others.
     """
 
     row: str
@@ -108,7 +109,7 @@ class RunComparison:
     only_first: int
     only_second: int
     p: Fraction
-    interval: Interval
+    interval: Interval | None
 
 
 def compare(first: Outcomes, second: Outcomes) -> tuple[RunComparison, ...]:
@@ -148,7 +149,12 @@ def _compared(
     several = len({where[0] for where in pairs}) > 1 or row == MESSAGES
     p = sign_flips(by_instance.values()) if several else mcnemar(only_first, only_second)
     mean = sum(differences) / len(pairs)
-    half = _Z95 * clustered_error(differences, instances)
+    interval = None
+    if len(by_instance) > 1 and only_first + only_second:
+        half = _Z95 * clustered_error(differences, instances)
+        interval = Interval(mean - half, mean + half)
+        if row != MESSAGES:  # a difference of shares
+            interval = Interval(max(-1.0, interval.low), min(1.0, interval.high))
     return RunComparison(
         row,
         len(pairs),
@@ -157,9 +163,7 @@ def _compared(
         only_first,
         only_second,
         p,
-        Interval(mean - half, mean + half)
-        if row == MESSAGES
-        else Interval(max(-1.0, mean - half), min(1.0, mean + half)),
+        interval,
     )
 
 

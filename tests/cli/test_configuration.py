@@ -88,3 +88,29 @@ def test_what_stands_in_a_models_file_is_no_option_and_that_is_said(tmp_path: Pa
     assert done.stderr == (
         "Error: --cache is no option: a models file (pxp help models) sets cache\n"
     )
+
+
+def test_a_run_is_named_with_its_database_or_without(tmp_path: Path) -> None:
+    """Without a database it is that of `pxp show`: of pxp.toml, or of --database."""
+    for name in ("lab", "other"):
+        with SqlBlackboard(str(tmp_path / f"{name}.sqlite")) as board:
+            for _ in range(1 + (name == "other")):
+                runs.run(Plan("animals", instances="1"), board)
+    (tmp_path / "pxp.toml").write_text('database = "lab.sqlite"\n')
+    for command in ("report", "audit"):
+        for words in (
+            ("animals-1",),
+            ("other.sqlite", "animals-2"),
+            ("--database", "other.sqlite", "animals-2"),
+        ):
+            done = pxp(command, *words, cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert ("report.html" if command == "report" else "1 session,") in done.stdout
+    for words, message in (
+        (("animals-2",), "'animals-2' is no file and no name that pxp list shows"),
+        (("animals-1/1/1",), "has no run 'animals-1/1/1'"),
+        (("animals-1", "animals-2"), "has no run 'animals-2'"),
+        (("none.sqlite", "animals-1"), "there is no database none.sqlite"),
+    ):
+        done = pxp("audit", *words, cwd=tmp_path)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr

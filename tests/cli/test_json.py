@@ -32,7 +32,7 @@ def document(folder: Path, command: str, code: int = 0) -> Any:
     """The document that a command prints; nothing else is on standard output."""
     done = pxp(*command.split(), "--json", cwd=folder)
     assert done.returncode == code, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
 
 STORED = "--database b.sqlite"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
 import pytest
 
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.comparison import comparison_lines
+from pxp_fsm.experiments.comparison import comparison_lines, comparison_sheet
 from pxp_fsm.experiments.outcomes import Outcomes, compare, order_effect
 from pxp_fsm.experiments.plans import Order, check_order, ordered
 from pxp_fsm.experiments.statistics import ROWS
@@ -97,6 +98,28 @@ def test_repetitions_of_an_instance_are_one_when_runs_are_compared() -> None:
     second = outcomes({(r, f"i{i}"): (i + 1, i > 0) for r in (1, 2, 3) for i in range(4)})
     found = compare(first, second)[0]
     assert (found.only_first, found.p) == (3, Fraction(1))
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_one_instance_has_no_interval_in_text_or_json(repetitions: int) -> None:
+    """Its error is unknown; infinity is no number of JSON, and no width of an interval."""
+    places = range(1, repetitions + 1)
+    first, second = (
+        replace(
+            outcomes({(r, "a"): (1, value) for r in places}),
+            rows=(*ROWS, "more"),
+            classes={(r, "a"): (value,) * (len(ROWS) + 1) for r in places},
+            lengths={(r, "a"): 4 + value for r in places},
+        )
+        for value in (True, False)
+    )
+    compared = compare(first, second)
+    assert compared[-1].row == "messages"
+    assert [one.interval for one in compared] == [None] * len(compared)
+    assert all(row[4] == "-" for row in comparison_sheet(compared, "one", "other").rows)
+    lines = comparison_lines(first, second, compared)
+    assert "Of one instance there is no interval of the difference." in lines
+    assert not any("disagree" in line for line in lines)
 
 
 @pytest.mark.parametrize(("differing", "disagrees"), [(5, True), (6, False), (0, False)])

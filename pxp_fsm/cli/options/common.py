@@ -24,6 +24,11 @@ def database_argument() -> Any:
     return option("", defaults.STORED, argument=True)
 
 
+def database_and_runs() -> Any:
+    """A database and runs of it, or runs of the database that is read without one."""
+    return option("", (), argument=True, metavar="[DATABASE] [RUN...]", listed="runs")
+
+
 def models_file(text: str) -> Any:
     """A file with servers, prices and settings of models."""
     return option(

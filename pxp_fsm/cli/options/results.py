@@ -16,11 +16,13 @@ from pxp_fsm.options import option
 class ReportOptions:
     """Report RUNs of DATABASE (a file or a URL), or all of its runs, as a web page.
 
+    Without DATABASE the RUNs are those of --database.
+
     An unfinished run is reported as far as it got; the page states what is missing.
     """
 
-    database: str = common.database_argument()
-    runs: tuple[str, ...] = option("", (), argument=True, metavar="[RUN...]")
+    what: tuple[str, ...] = common.database_and_runs()
+    database: str = common.database()
     output: Path = option(
         "The page to write; tables are written next to it under the same name.",
         Path("report.html"),
@@ -128,6 +130,8 @@ class MonitorOptions:
 class AuditOptions:
     """Audit every session recorded in DATABASE (a file or a URL), or those of RUNs.
 
+    Without DATABASE the RUNs are those of --database.
+
     DATABASE may also be a log of Inspect, a file of OpenTelemetry spans (OTLP JSON), or a tags.txt
     written by the authors' published code, whose sessions are audited by that code's own reading of
     INTERACT.
@@ -142,8 +146,8 @@ class AuditOptions:
     Contradictions of judges are not counted as such.
     """
 
-    database: str = common.database_argument()
-    runs: tuple[str, ...] = option("", (), argument=True, metavar="[RUN...]")
+    what: tuple[str, ...] = common.database_and_runs()
+    database: str = common.database()
     output: Path | None = option(
         "Also write a self-contained web page (requires the extra report).",
         None,
