@@ -502,12 +502,12 @@ def broken() -> Iterator[str]:
                 )
                 given = {"prediction": told.prediction, "explanation": told.explanation}
                 origin = Origin(session.record.session, start)
-                for how, changes in (
-                    ("skip", {"changes": [pxp.panels.TurnChange(skip=True)]}),
-                    ("without", {"changes": [pxp.panels.TurnChange(without=first.sender)]}),
-                    ("gives in", {"given": {"answer": json.dumps(given)}}),
+                for how, values, changes in (
+                    ("skip", {}, [pxp.panels.TurnChange(skip=True)]),
+                    ("without", {}, [pxp.panels.TurnChange(without=first.sender)]),
+                    ("gives in", {"answer": json.dumps(given)}, []),
                 ):
-                    fork = runs.fork(origin, board, **changes)
+                    fork = runs.fork(origin, board, values, changes=changes)
                     fork.execute()
                     (after,) = panel_sessions(board, board.run(fork.name))
                     gone[how] += "consensus" in after.verdicts
