@@ -195,11 +195,10 @@ def panel_results(board: SqlBlackboard, record: RunRecord) -> PanelResults:
 
 
 def persuasion_diagram(plan: Plan, persuasion: Mapping[tuple[str, str], int]) -> StateDiagram:
-    """Who persuaded whom, as a graph: an arrow from who told a prediction to who took it over."""
+    """Who persuaded whom, as a graph: an arrow, with how often, to who took a prediction over."""
     nodes = tuple(Node(name) for name in agent_names(plan))
     edges = tuple(
-        Edge(by, who, (EdgeRow(counted(times, "time")),))
-        for (by, who), times in sorted(persuasion.items())
+        Edge(by, who, (EdgeRow(f"{times:,}"),)) for (by, who), times in sorted(persuasion.items())
     )
     return StateDiagram("Who persuaded whom", "", nodes, edges)
 
