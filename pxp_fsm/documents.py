@@ -161,7 +161,8 @@ _MOST_FILES = 10_000
 def nearest_file(path: Path) -> str:
     """`; did you mean …?` of files beside `path` with names like its own; empty where none is."""
     try:
-        names = [file.name for file in islice(path.parent.iterdir(), _MOST_FILES)]
+        files = islice(path.parent.iterdir(), _MOST_FILES)
+        names = [file.name for file in files if file.name != path.name]
     except (OSError, ValueError):
         return ""
     folder = "" if path.parent == Path() else f"{path.parent}{os.sep}"

@@ -83,7 +83,7 @@ def test_an_agent_has_three_names_and_a_message_two_ends() -> None:
 
 @pytest.mark.parametrize(
     ("name", "near"),
-    [("1.RATFY", "1.RATIFY"), ("nummber>=3", "number>=3"), ("3.RATIFY", "1.RATIFY")],
+    [("1.RATFY", "1.RATIFY"), ("nummber>=3", "number>=3"), ("3.RATIFY", "2.RATIFY")],
 )
 def test_an_unknown_proposition_is_told_the_nearest(name: str, near: str) -> None:
     with pytest.raises(UsageError, match="did you mean") as raised:
