@@ -328,10 +328,14 @@ def _proved_from_rules(request: Request) -> Iterator[Answer]:
     others = tuple(name for name in request.names if name not in map(name_of_claim, wanted))
     if request.certificate_file is None and (others or not request.names):
         yield from SYSTEMS.checked(replace(request, names=others))
-    results, certificate = prove_system(system, wanted)
-    yield from results
-    if certificate is not None and request.certificate_file is not None:
-        yield certificate
+    certificates = list[RulesCertificate]()
+    for text in dict.fromkeys(request.channels) or (system.channel.name,):
+        over = system.over(text) if request.channels and text != UNBOUNDED else system
+        results, certificate = prove_system(over, wanted, text)
+        yield from results
+        certificates += [] if certificate is None else [certificate]
+    if certificates and request.certificate_file is not None:
+        yield certificates[0]
 
 
 def _with_claims(request: Request) -> Automaton | None:

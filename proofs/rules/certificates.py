@@ -76,16 +76,17 @@ def name_of_claim(claimed: Property) -> str:
 
 
 def prove_system(
-    system: System, properties: Iterable[Property]
+    system: System, properties: Iterable[Property], channel: str = ""
 ) -> tuple[list[Result], RulesCertificate | None]:
     """What is proved of a system over synchronous channels for all values of its parameters.
 
     There is one result for each of the `properties` that has a claim, and the certificate of those
-    that hold. What is not proved is UNKNOWN: that a proof fails is no counterexample.
+    that hold. What is not proved is UNKNOWN: that a proof fails is no counterexample. Another
+    `channel` than the system's is one without a capacity, of which nothing is proved.
     """
     members = {member.name: member.automaton.written for member in system.members}
-    channel, reason = system.channel.name, ""
-    if not system.channel.synchronous:
+    channel, reason = channel or system.channel.name, ""
+    if channel != system.channel.name or not system.channel.synchronous:
         reason = f"rules are proved over synchronous channels, not {channel}"
     return _proved(members, properties, system.name, channel, reason)
 

@@ -12,6 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+_NONE = "It needs none: all follows from the states, which the checker of certificates computes."
+"""What stands in place of conditions."""
+
 Atom = tuple[tuple[tuple[str, int], ...], int]
 """Names with their factors, and a constant: the sum is at most 0."""
 
@@ -25,6 +28,7 @@ def as_smt(document: Mapping[str, Any]) -> str:
         "(set-logic QF_LIA)",
         *(f"(declare-const |{name}| Int)" for name in names),
     ]
+    lines += [] if lemmas else [f"; {_NONE}"]
     for title, atoms in lemmas:
         lines += [f"; {title}", "(push 1)"]
         lines += [f"(assert (<= {_smt_sum(*atom)} 0))" for atom in atoms]
@@ -39,7 +43,9 @@ def as_coq(document: Mapping[str, Any]) -> str:
         "From Coq Require Import ZArith Lia.",
         "Open Scope Z_scope.",
     ]
-    for title, atoms in _lemmas(document):
+    lemmas = [*_lemmas(document)]
+    lines += [] if lemmas else [f"(* {_NONE} *)"]
+    for title, atoms in lemmas:
         names = dict.fromkeys(name for terms, _ in atoms for name, _ in terms)
         called = {name: f"x{place}" for place, name in enumerate(names)}
         told = ", ".join(f"{short} is {name}" for name, short in called.items())

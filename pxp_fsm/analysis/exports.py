@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -10,13 +11,15 @@ from pathlib import Path
 from proofs.logic import parse
 from proofs.subjects import UNBOUNDED
 from proofs.systems import Composition, System
+from proofs.systems.intervals import by_rules
 from pxp_fsm import registry
 from pxp_fsm.artifacts import file_name, write_atomically
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.serialization import to_toml
+from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.tables import format_of, load_automaton
 from pxp_fsm.diagrams import render, state_diagram
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import PXPWarning, UsageError
 from pxp_fsm.registry import Format
 
 _TABLES = "pxp_fsm.automata.tables:parse_automaton"
@@ -62,9 +65,17 @@ def export_system(
 ) -> tuple[Path, ...]:
     """The system of `tables` over `channel`, with `formulas`, as `path` and what belongs beside it.
 
+    It is what `pxp check` explores: as its rules decide, with a system file's parameters. Warns
+    (`PXPWarning`) of rules that are left out, as their parameters have no values.
+
     Raises `UsageError` for a formula that the language cannot say.
     """
-    system = Composition(System.load(*tables, channel=channel))
+    loaded = System.load(*tables, channel=channel)
+    values = read_system(tables[0]).parameters if is_system_file(tables[0]) else {}
+    decided = by_rules(loaded, values, bounded=loaded.channel.capacity is not None)
+    for reason in decided.left_out:
+        warnings.warn(f"rules left out: {reason}", PXPWarning, stacklevel=2)
+    system = Composition(decided.system)
     parsed = [(text, parse(text)) for text in formulas]
     export = formats()[form]
     name = (path.stem,) if export.named else ()

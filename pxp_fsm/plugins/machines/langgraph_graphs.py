@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 from functools import partial
 from itertools import pairwise, product
+from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from pxp_fsm.errors import UsageError
@@ -109,7 +110,7 @@ class _Reading:
             self.names[first],
             tuple(self.alternatives),
             word="node",
-            cycles="only the recursion limit bounds it",
+            cycles="outside its nodes' code only the recursion limit bounds it",
             notes=tuple(self._notes()),
             regions={
                 name: frozenset(some) for name, some in self.regions.items() if some != {name}
@@ -229,14 +230,13 @@ class _Reading:
             )
         spec = self.builder.nodes.get(node)
         if spec is not None and spec.ends:
-            chosen.append(
-                [
-                    (f"{node} goto {_plain(end)}", f"{node} returns Command(goto={end!r})", end)
-                    for end in spec.ends
-                ]
-            )
+            goes: list[tuple[str, str, str]] = [self._goto(node, end) for end in spec.ends]
+            chosen.append(goes)
+        elif spec is not None and _makes_commands(self._function(node)):
+            anywhere = [self._goto(node, end) for end in (*self.builder.nodes, END)]
+            chosen.append([(f"{node} without goto", f"{node} returns no goto", ""), *anywhere])
         for combination in product(*chosen):
-            targets = edges | {end for _, _, end in combination}
+            targets = edges | {end for _, _, end in combination if end}
             yield _Choice(
                 " ".join(guard for guard, _, _ in combination),
                 "; ".join(meaning for _, meaning, _ in combination),
@@ -246,6 +246,10 @@ class _Reading:
         handler = getattr(spec, "error_handler_node", None)
         if handler:
             yield _Choice(f"{node} raises", f"{node} raises an error", frozenset({handler}), False)
+
+    @staticmethod
+    def _goto(node: str, end: str) -> tuple[str, str, str]:
+        return f"{node} goto {_plain(end)}", f"{node} returns Command(goto={end!r})", end
 
     def _place(self, node: str) -> SourcePlace | None:
         function = self._function(node)
@@ -270,6 +274,16 @@ class _Reading:
                 yield f"node {node} calls interrupt(): it goes on when it is resumed"
             if hasattr(getattr(spec, "runnable", None), "builder"):
                 yield f"node {node} is a graph, which is one node here; check it by itself"
+            elif self._function(node) is None and not spec.ends:
+                yield (
+                    f"node {node} is no function: a Command that it returns is not seen; name "
+                    f"where it may lead with destinations="
+                )
+            elif not spec.ends and _makes_commands(self._function(node)):
+                yield (
+                    f"node {node} uses Command and names no targets: it may lead to every node; "
+                    f"annotate what it returns with Command[Literal[...]]"
+                )
             if any(branch.ends is None for branch in self.builder.branches.get(node, {}).values()):
                 yield (
                     f"a conditional edge of {node} names no targets: it may lead to every node; "
@@ -285,6 +299,47 @@ class _Reading:
                 f"nodes that run at once are one state each: {', '.join(several[:5])}; in formulas "
                 f"{self.name}@NODE is true wherever NODE runs"
             )
+
+
+def _makes_commands(function: Any) -> bool:
+    """Whether a function's code, or that of functions of its module that it names, has `Command`.
+
+    What other code makes is not seen.
+    """
+    from langgraph.types import Command
+
+    met, left = set[int](), [function]
+    while left:
+        function = left.pop()
+        function = getattr(function, "__func__", function)
+        if not hasattr(function, "__code__"):
+            function = vars(type(function)).get("__call__")
+        if id(function) in met or not hasattr(function, "__code__"):
+            continue
+        met.add(id(function))
+        values = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+        codes = [function.__code__]
+        for code in codes:
+            codes += [value for value in code.co_consts if isinstance(value, CodeType)]
+            if "Command" in code.co_names:
+                return True
+            values += [function.__globals__.get(name) for name in code.co_names]
+        if any(value is Command for value in values):
+            return True
+        left += [
+            value
+            for value in values
+            if isinstance(value, FunctionType) and value.__module__ == function.__module__
+        ]
+    return False
+
+
+def _is_filled(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - it raises where nothing is in it yet
+    except ValueError:
+        return False
+    return True
 
 
 def _plain(node: str) -> str:

@@ -116,7 +116,10 @@ def test_an_agent_with_tools_has_a_cycle_that_the_recursion_limit_bounds() -> No
     built.add_edge("tools", "agent")
     results = pxp.check(built.compile())
     [cycle] = [result for result in results if result.name == "no-unbounded-cycle"]
-    assert cycle.verdict.reason == "agent → tools → agent: only the recursion limit bounds it"
+    assert (
+        cycle.verdict.reason
+        == "agent → tools → agent: outside its nodes' code only the recursion limit bounds it"
+    )
     assert cycle.as_expected
     assert results.as_expected
 
@@ -136,6 +139,40 @@ def test_an_approval_by_a_command_is_passed_or_not() -> None:
     assert "node approve calls interrupt(): it goes on when it is resumed" in results.notes
     built.add_edge("ask", "pay")
     assert status(built, "EF graph@pay_and_approve") == "HOLDS"
+    assert status(built, "A(!graph@pay W (graph@approve & !graph@pay))") == "FAILS"
+
+
+def made_elsewhere() -> Command[Any]:
+    return Command(goto="pay")
+
+
+def indirectly(_state: Values) -> Any:
+    return made_elsewhere()
+
+
+class Caller:
+    def __call__(self, _state: Values) -> Any:
+        return Command(goto="pay")
+
+
+@pytest.mark.parametrize(
+    "plan", [lambda _state: Command(goto="pay"), indirectly, Caller(), Caller().__call__]
+)
+def test_a_command_without_targets_may_lead_to_every_node(plan: Any) -> None:
+    built = graph("approve", "pay", "refund")
+    built.add_node("plan", plan)
+    built.add_edge(START, "plan")
+    built.add_edge("plan", "approve")
+    built.add_edge("approve", "pay")
+    built.add_edge("pay", END)
+    built.add_edge("refund", END)
+    results = pxp.check(built, "A(!graph@pay W (graph@approve & !graph@pay))", "EF graph@refund")
+    assert [str(result.status) for result in results] == ["FAILS", "HOLDS"]
+    assert (
+        "node plan uses Command and names no targets: it may lead to every node; annotate what it "
+        "returns with Command[Literal[...]]"
+    ) in results.notes
+    assert status(built, "EF (graph@approve & !graph@pay)") == "HOLDS"
 
 
 def test_interrupts_are_states_that_are_left_by_resume() -> None:
