@@ -36,11 +36,13 @@ TITLES = {
 class RulesCertificate:
     """What is proved of a system for all values of its parameters.
 
-    `filename` is that of the certificate of a protocol of two.
+    `filename` is that of the certificate of a protocol of two. `tables` are those of the members,
+    which the checker needs beside it.
     """
 
     document: Mapping[str, Any]
     filename: str = ""
+    tables: tuple[Automaton, ...] = ()
 
     def __repr__(self) -> str:
         members = ", ".join(name for name, _ in self.document["members"])
@@ -176,7 +178,8 @@ def certificate_of(
     digests = [[name, digest_of(automaton)] for name, automaton in members.items()]
     named = {"protocol": protocol} if protocol else {}
     certificate = RulesCertificate(
-        {"format": recheck.FORMAT, **named, "members": digests, "parts": evidence}
+        {"format": recheck.FORMAT, **named, "members": digests, "parts": evidence},
+        tables=tuple(members.values()),
     )
     refused = _refusal(json.loads(certificate.text()), tables.values())
     if refused:

@@ -388,14 +388,22 @@ def _indented(label: str, text: str) -> Iterator[str]:
 
 
 def _why(judgements: Sequence[Judgement]) -> str:
-    """The comparison that gave the category, and what was asked of a revision after it."""
-    if len(judgements) < 2:
-        return ", ".join(map(_judged, judgements))
-    match, agree = (judgement.outcome is Outcome.YES for judgement in judgements[:2])
-    compared = ", ".join(map(_judged, judgements[:2]))
-    reason = f"{compared}: category {category(match, agree).value}"
-    revised = ", ".join(map(_judged, judgements[2:]))
-    return f"{reason}; new answer: {revised}" if revised else reason
+    """The comparison that gave the category, and what was asked of a revision after it.
+
+    What decided whether the pair was learned from, and the like, is told before.
+    """
+    compared = [judgement for judgement in judgements if judgement.relation in _COMPARE]
+    others = [judgement for judgement in judgements if judgement.relation not in _COMPARE]
+    told = [", ".join(map(_judged, some)) for some in (others, compared[:2], compared[2:])]
+    if len(compared) >= 2:
+        match, agree = (judgement.outcome is Outcome.YES for judgement in compared[:2])
+        told[1] += f": category {category(match, agree).value}"
+    told[2] = told[2] and f"new answer: {told[2]}"
+    return "; ".join(filter(None, told))
+
+
+_COMPARE = ("MATCH", "AGREE")
+"""The relations of the category."""
 
 
 def _judged(judgement: Judgement) -> str:

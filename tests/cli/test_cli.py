@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from pxp_fsm.cli.show import _why
 from pxp_fsm.protocol.messages import printable
+from pxp_fsm.protocol.relations import Judgement, Outcome
 from tests.command_line import ENDLESS, interrupted, pxp, take_sigint
 from tests.waiting import until
 
@@ -68,6 +70,17 @@ def test_sessions_are_listed_and_shown(ran: Path) -> None:
     shown = pxp("show", "animals-1/1/1", cwd=ran).stdout
     for part in ("1  m → h  INIT", "because MATCH", "category", "ended", "two-way", "assumptions"):
         assert part in shown
+
+
+def test_the_category_is_that_of_match_and_agree_whatever_is_asked_before() -> None:
+    asked = [("LEARN", "yes"), ("MATCH", "no"), ("AGREE", "yes"), ("AGREE", "no")]
+    judgements = [
+        Judgement(relation, "", "", Outcome(outcome), True, 0.0) for relation, outcome in asked
+    ]
+    compared = "MATCH no, AGREE yes: category C"
+    assert _why(judgements) == f"LEARN yes; {compared}; new answer: AGREE no"
+    assert _why(judgements[1:3]) == compared
+    assert _why(judgements[:1]) == "LEARN yes"
 
 
 @pytest.mark.parametrize(

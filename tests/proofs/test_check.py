@@ -330,3 +330,17 @@ def test_a_claim_of_a_file_is_asked_for_by_its_name() -> None:
         assert [[one.name for one in each] for each in found] == [[name], [name]]
     with pytest.raises(UsageError, match="polls"):  # no name of a claim: it is read as a formula
         len(pxp.check(TWO_PHASE, "at-most-most-polls"))
+
+
+@pytest.mark.parametrize("channel", ["fifo:1", "fifo"])
+def test_claims_are_of_the_channel_that_is_asked_for(channel: str) -> None:
+    file = str(ROOT / "examples" / "with_rules" / "polls.toml")
+    asked = Request(
+        subjects=(file,), names=("terminates", "at-most-most-polls"), channels=(channel, "sync")
+    )
+    results = answer(asked)
+    reason = f"rules are proved over synchronous channels, not {channel}"
+    assert [(str(result.status), result.verdict.reason) for result in results] == [
+        *[("UNKNOWN", reason)] * 2,
+        *[("HOLDS", "for all most")] * 2,
+    ]

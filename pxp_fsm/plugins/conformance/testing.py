@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from typing import Generic, Protocol, TypeVar
 
 from pxp_fsm.errors import NoAnswer, PXPError
@@ -193,9 +193,11 @@ def conform_by_examples(
     """Test `subject` on examples that Hypothesis chooses, by the profile that is loaded.
 
     An example is a few cases, each a state of `machine` and an input there, reached by a shortest
-    way; a difference is then made short as by `conform`. Without one nothing is proved.
+    way; a difference is then made short as by `conform`. Before, each case is tried by itself (the
+    first `_ALONE`), so that a wrong answer in one is found each time. Without a difference nothing
+    is proved.
     """
-    from hypothesis import HealthCheck, given, settings
+    from hypothesis import HealthCheck, example, given, settings
     from hypothesis import strategies as st
     from hypothesis.errors import FlakyFailure
 
@@ -225,6 +227,9 @@ def conform_by_examples(
             failed.append(wrong)
             raise _Differs
 
+    every = product(range(least.size), range(len(least.inputs)))
+    for case in islice(every, _ALONE):
+        attempt = example([case])(attempt)
     difference, unknown = None, ""
     try:
         attempt()
@@ -247,6 +252,9 @@ def conform_by_examples(
 
 _CASES = 12
 """The most cases of an example."""
+
+_ALONE = 1_000
+"""So many cases are tried one by one."""
 
 
 class _Differs(AssertionError):

@@ -9,10 +9,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 from transitions import Machine
 
 import pxp_fsm as pxp
@@ -103,6 +105,23 @@ def test_a_class_a_function_and_an_async_function_are_agents(made: Any, by: Any)
         "   SHUT  !OPEN → OPEN",
         "   SHUT  !LEAVE → GONE",
     ]
+
+
+@pytest.fixture
+def without_chosen_examples() -> Iterator[None]:
+    profile = settings.get_current_profile_name()
+    settings.register_profile("explicit", phases=[Phase.explicit])
+    settings.load_profile("explicit")
+    yield
+    settings.load_profile(profile)
+
+
+@pytest.mark.usefixtures("without_chosen_examples")
+@pytest.mark.parametrize("missing", sorted(ROWS))
+def test_one_wrong_answer_is_found_each_time(missing: tuple[str, str]) -> None:
+    lacking = type("Lacking", (Door,), {"rows": {case: ROWS[case] for case in {*ROWS} - {missing}}})
+    with pytest.raises(AssertionError, match="DIFFERS"):
+        assert_conforms(lacking, TABLE, by="hypothesis")
 
 
 def test_a_difference_behind_some_steps_is_shown_with_its_rule() -> None:
@@ -225,6 +244,7 @@ check = ["door.toml", {what = "pxp", formulas = ["EF ended", "F ended"]}, "mine.
 
 TESTS = """
 import pytest
+from hypothesis import Phase, settings
 from transitions import Machine
 
 @pytest.mark.conforms("door.toml")

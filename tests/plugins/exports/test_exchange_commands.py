@@ -9,6 +9,8 @@ import pytest
 from pxp_fsm.automata.tables import builtin, load_automaton
 from tests.cli.test_exchange_commands import CLIENT, SERVER, pxp
 
+ROOT = Path(__file__).parents[3]
+
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,6 +29,20 @@ def test_a_system_is_exported_with_its_channel_members_and_formulas() -> None:
     told = Path("talk.props").read_text("utf-8")
     assert "// AG EF ended" in told
     assert 'P>=1 [ F ("is_b_GONE") ]' in told
+
+
+def test_a_system_is_exported_as_its_rules_decide() -> None:
+    for path in (ROOT / "examples" / "with_rules").glob("polls*.toml"):
+        Path(path.name).write_text(path.read_text("utf-8"), "utf-8")
+    done = pxp("export", "polls.toml", "-o", "free.pml")
+    assert "Warning: rules left out: polls_client: most has no value\n" in done.output
+    with Path("polls.toml").open("a", encoding="utf-8") as file:
+        file.write("\n[parameters]\nmost = 2\n")
+    assert pxp("export", "polls.toml", "-o", "ruled.pml").output == "Exported: ruled.pml\n"
+    free, ruled = (Path(name).read_text("utf-8") for name in ("free.pml", "ruled.pml"))
+    assert "polls=2" not in free
+    assert "HOLDING[polls=2]" in ruled
+    assert "HOLDING[polls=3]" not in ruled
 
 
 def test_a_hostile_scxml_file_is_refused_with_its_line_and_nothing_is_written() -> None:

@@ -167,6 +167,21 @@ def test_a_formula_of_no_table_is_a_fault_with_its_place() -> None:
         _results(text)
 
 
+@pytest.mark.parametrize("name", ["two_people", "confirm"])
+def test_the_table_of_a_policy_s_certificate_stands_beside_it(name: str, tmp_path: Path) -> None:
+    policy = (EXAMPLES / f"{name}.toml").read_text("utf-8")
+    (tmp_path / "proof.toml").write_text(policy, "utf-8")
+    done = command("check", "proof.toml", "--certificate", "proof.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stdout.splitlines() if line.startswith("Certificate: ")]
+    for path, table in (line[13:].split(", of the table ") for line in told):
+        checker = [sys.executable, "-I", "-S", str(ROOT / "proofs" / "recheck.py"), path, table]
+        checked = subprocess.run(checker, cwd=tmp_path, capture_output=True, check=False)
+        assert checked.returncode == 0, checked.stderr
+    assert told
+    assert (tmp_path / "proof.toml").read_text("utf-8") == policy
+
+
 def test_the_certificate_is_accepted_by_the_checker_that_stands_alone(tmp_path: Path) -> None:
     policy = example("two_people")
     request = Request(subjects=(policy,), certificate=tmp_path / "certificate.json")

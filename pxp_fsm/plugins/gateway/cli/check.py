@@ -6,6 +6,9 @@ import click
 
 from proofs.check import Results
 from proofs.requests import Request
+from proofs.rules.certificates import RulesCertificate
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
@@ -31,10 +34,15 @@ def check(request: options.CheckPolicy) -> int:
     several = len(checked.certificates) > 1
     for certificate in checked.certificates:
         path = request.certificate
-        if path is not None:
-            table = certificate.document["members"][0][0]
-            path = certificate.write(path.with_stem(f"{path.stem}-{table}") if several else path)
-            click.echo(printable(f"Certificate: {path}"), err=request.as_json)
+        if path is not None and isinstance(certificate, RulesCertificate):
+            (table,) = certificate.tables
+            path = certificate.write(
+                path.with_stem(f"{path.stem}-{table.name}") if several else path
+            )
+            beside = path.with_suffix(".table.toml")  # the policy's own name may be that of `path`
+            write_atomically(beside, to_toml(table).encode())
+            told = f"Certificate: {path}, of the table {beside}"
+            click.echo(printable(told), err=request.as_json)
     if not request.as_json:
         for note in checked.notes:
             click.echo(printable(f"Note: {note}"))
