@@ -40,9 +40,9 @@ def test_a_system_is_exported_as_its_rules_decide() -> None:
         file.write("\n[parameters]\nmost = 2\n")
     assert pxp("export", "polls.toml", "-o", "ruled.pml").output == "Exported: ruled.pml\n"
     free, ruled = (Path(name).read_text("utf-8") for name in ("free.pml", "ruled.pml"))
-    assert "polls=2" not in free
-    assert "HOLDING[polls=2]" in ruled
-    assert "HOLDING[polls=3]" not in ruled
+    assert "polls_2" not in free
+    assert "client_HOLDING_polls_2" in ruled
+    assert "client_HOLDING_polls_3" not in ruled
 
 
 def test_a_hostile_scxml_file_is_refused_with_its_line_and_nothing_is_written() -> None:
