@@ -68,8 +68,8 @@ class RunTask:
     )
     assignments: tuple[str, ...] = common.assignments()
     both: bool = option(
-        "Make two runs, controlled (learning.keep=better) and uncontrolled, and print them side by "
-        "side.",
+        "Make a run in each setting, controlled (learning.keep=likelihood where there are "
+        "likelihoods, and better) and uncontrolled, and print them side by side.",
         False,
         group=DATA,
     )

@@ -108,7 +108,11 @@ def table1(reports: Sequence[RunReport]) -> Table:
             for column in columns
         ]
         rows.append((name, *own, *theirs))
-    caption = f"Intelligibility of sessions. {_conditions(reports)} {_beside(columns)}".strip()
+    several = any(len(report.statistics.repetitions) > 1 for report in reports)
+    numbers = "Medians over the R repetitions" if several else "Numbers of sessions"
+    told = f"{numbers}, with shares in parentheses; {CONFIDENCE:.0%}: interval of the share."
+    parts = ("Intelligibility of sessions.", _conditions(reports), told, _beside(columns))
+    caption = " ".join(filter(None, parts))
     key = "-".join(("table1", *(report.name for report in reports)))
     titles = (*headings, *(column.title for column in columns))
     return Table(key, caption, titles, tuple(rows), frozenset(attached))
@@ -133,10 +137,7 @@ def _conditions(reports: Sequence[RunReport]) -> str:
         conditions = next(iter(groups))
     else:
         conditions = "; ".join(f"{', '.join(names)}: {of_it}" for of_it, names in groups.items())
-    return (
-        f"{conditions}. Medians over the R repetitions, with shares in parentheses; "
-        f"{CONFIDENCE:.0%}: interval of the share."
-    )
+    return f"{conditions}."
 
 
 def _beside(columns: Sequence[Published]) -> str:
@@ -163,7 +164,7 @@ def paired(reports: Sequence[RunReport]) -> Table | None:
     sheet = comparison_sheet(comparisons, first.title, second.title)
     caption = (
         f"{sheet.title}: {comparisons[0].pairs:,} pairs of sessions. {_conditions(reports)} "
-        f"p: exact, two-sided."
+        f"{CONFIDENCE:.0%}: interval of the difference; p: exact, two-sided."
     )
     return Table(f"paired-{first.name}-{second.name}", caption, sheet.headings, sheet.rows)
 
