@@ -16,7 +16,7 @@ from backends.programs import schema
 from pxp_fsm.errors import UsageError
 from tests.command_line import pxp as command
 
-TABLE = Path(__file__).parents[2] / "examples" / "labels"
+TABLE = Path(__file__).parents[3] / "examples" / "labels"
 LABELS = ("run", "labels", "--data", str(TABLE), "--instances", "2")
 ASKED = "asked.jsonl"
 PROGRAM = f"""
