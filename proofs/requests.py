@@ -178,6 +178,22 @@ class Request:
         """Whether running agents are compared with the model of sessions."""
         return RUNNING in self.names
 
+    def __post_init__(self) -> None:
+        """Raise `UsageError` where the certificate would be written over what is checked."""
+        if self.certificate is None or not self.certificate.suffix:
+            return
+        files = [
+            Path(subject.rpartition("=")[2])
+            for subject in self.subjects
+            if isinstance(subject, str)
+        ]
+        same = self.certificate.resolve() in [file.resolve() for file in files]
+        if same or self.certificate.suffix == ".toml":  # a member's table ends so, too
+            reason = (
+                "a certificate is JSON, beside the tables that it is of; write another FILE.json"
+            )
+            raise UsageError(reason, "certificate")
+
     @property
     def certificate_folder(self) -> Path | None:
         """Where the certificates of claims, which are proved anew, are wanted: no suffix."""

@@ -17,6 +17,7 @@ from proofs.core.results import Result, Status, Verdict, table
 from proofs.requests import Request
 from proofs.subjects import Answer
 from proofs.systems import Interrupted, System
+from pxp_fsm.automata.serialization import to_json
 from pxp_fsm.automata.system_files import read_system
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.proved import proved
@@ -344,3 +345,17 @@ def test_claims_are_of_the_channel_that_is_asked_for(channel: str) -> None:
         *[("UNKNOWN", reason)] * 2,
         *[("HOLDS", "for all most")] * 2,
     ]
+
+
+@pytest.mark.parametrize("name", ["polls.json", "polls.toml", "polls_client.toml"])
+def test_a_certificate_is_not_written_over_what_is_checked(name: str, tmp_path: Path) -> None:
+    for path in (ROOT / "examples" / "with_rules").glob("polls*.toml"):
+        (tmp_path / path.name).write_text(path.read_text("utf-8"), "utf-8")
+    table = pxp.load_automaton(tmp_path / "polls_client.toml")
+    (tmp_path / "polls.json").write_text(to_json(table), "utf-8")
+    before = (tmp_path / name).read_text("utf-8")
+    checked = "m=polls.json" if name == "polls.json" else "polls.toml"
+    done = command_line.pxp("check", checked, "--certificate", name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "a certificate is JSON, beside the tables that it is of" in done.stderr
+    assert (tmp_path / name).read_text("utf-8") == before
