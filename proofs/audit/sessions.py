@@ -34,7 +34,14 @@ from proofs.sessions.model import AGENTS
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import Category, Guard, category
 from pxp_fsm.protocol.messages import Answer, Message, Tag
-from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption, JudgedAnswer
+from pxp_fsm.protocol.relations import (
+    COMPARISONS,
+    EQUIVALENCE,
+    NOISY,
+    TOLERANCE,
+    Assumption,
+    JudgedAnswer,
+)
 from pxp_fsm.protocol.rules import Ending, Interact, Rules
 
 
@@ -329,7 +336,7 @@ def wrong_answer(
         yield from _kept(number, message, own)
     if not derived:
         return
-    judged = [answer for answer in message.judged if answer.relation in ("MATCH", "AGREE")]
+    judged = [answer for answer in message.judged if answer.relation in COMPARISONS]
     if len(judged) >= 2 and all(answer.held is not None for answer in judged):
         yield from _tagged(rules, number, message.tag, judged)
         yield from _asked(rules, number, message, received, own, judged)

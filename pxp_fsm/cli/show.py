@@ -44,7 +44,7 @@ from pxp_fsm.experiments.sheets import Sheet, as_rich, board_sheet, directions
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import NOTHING, Message
-from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.protocol.relations import COMPARISONS, Judgement, Outcome
 from pxp_fsm.registry import contribution, load
 from pxp_fsm.sessions.events import Event
 
@@ -392,18 +392,14 @@ def _why(judgements: Sequence[Judgement]) -> str:
 
     What decided whether the pair was learned from, and the like, is told before.
     """
-    compared = [judgement for judgement in judgements if judgement.relation in _COMPARE]
-    others = [judgement for judgement in judgements if judgement.relation not in _COMPARE]
+    compared = [judgement for judgement in judgements if judgement.relation in COMPARISONS]
+    others = [judgement for judgement in judgements if judgement.relation not in COMPARISONS]
     told = [", ".join(map(_judged, some)) for some in (others, compared[:2], compared[2:])]
     if len(compared) >= 2:
         match, agree = (judgement.outcome is Outcome.YES for judgement in compared[:2])
         told[1] += f": category {category(match, agree).value}"
     told[2] = told[2] and f"new answer: {told[2]}"
     return "; ".join(filter(None, told))
-
-
-_COMPARE = ("MATCH", "AGREE")
-"""The relations of the category."""
 
 
 def _judged(judgement: Judgement) -> str:

@@ -45,6 +45,8 @@ class Assumption(StrEnum):
 NOISY: frozenset[Assumption] = frozenset()
 TOLERANCE = frozenset(set(Assumption) - {Assumption.TRANSITIVE})
 EQUIVALENCE = frozenset(Assumption)
+COMPARISONS = ("MATCH", "AGREE")
+"""The names of the relations from which tags follow."""
 LEARN = "LEARN"
 """The name under which LEARN is logged, beside the judgements of MATCH and AGREE."""
 MEMO_GIVES = frozenset({Assumption.DETERMINISTIC, Assumption.REFLEXIVE})

@@ -18,11 +18,11 @@ from pxp_fsm.diagrams.text import legible, shortened
 from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.reports.pictures import Gallery
-from pxp_fsm.experiments.reports.tallies import MEANING, RELATIONS, reason
+from pxp_fsm.experiments.reports.tallies import MEANING, reason
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Instance, Message
-from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome, held
+from pxp_fsm.protocol.relations import COMPARISONS, LEARN, Judgement, Outcome, held
 from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.replay import trace
 from pxp_fsm.tasks.task import Task
@@ -197,7 +197,7 @@ def why(entry: Event, protocol: str, k: int | None) -> str:
     message = entry.carried
     if message.number == 1:
         return "the first message"
-    judged = [judgement for judgement in entry.judgements if judgement.relation in RELATIONS]
+    judged = [judgement for judgement in entry.judgements if judgement.relation in COMPARISONS]
     reasons = reason([held(judgement.outcome) for judgement in judged])
     if reasons is None:
         asked = ", ".join(map(_judged, judged))

@@ -58,10 +58,6 @@ class ObservedSession:
     steps: tuple[ObservedMessage, ...]
 
 
-RELATIONS = ("MATCH", "AGREE")
-"""What tags follow from; LEARN is logged beside them."""
-
-
 def observed(board: SqlBlackboard, run: str, *, reasons: bool = True) -> Iterator[ObservedSession]:
     """Every session of `run`, in the order in which they were planned; one at a time in memory.
 

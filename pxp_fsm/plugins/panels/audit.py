@@ -33,7 +33,7 @@ from pxp_fsm.errors import Refused
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.panel import Panel
 from pxp_fsm.protocol.messages import Message, Question, Tag
-from pxp_fsm.protocol.relations import JudgedAnswer, digest, held
+from pxp_fsm.protocol.relations import COMPARISONS, JudgedAnswer, digest, held
 from pxp_fsm.protocol.rules import Ending, Interact
 from pxp_fsm.sessions.events import Event
 
@@ -168,7 +168,7 @@ def _audited(event: Event) -> AuditedMessage:
         tuple(
             JudgedAnswer(judged.relation, judged.left, judged.right, held(judged.outcome))
             for judged in event.judgements
-            if judged.relation in ("MATCH", "AGREE")
+            if judged.relation in COMPARISONS
         ),
     )
 

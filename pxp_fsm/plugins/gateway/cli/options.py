@@ -58,7 +58,8 @@ class CheckPolicy:
         metavar="FORMULA",
     )
     certificate: Path | None = option(
-        "Write the certificate of what is proved for all parameters into this file.",
+        "Write the certificate of what is proved for all parameters into this file, and the table "
+        "that it is of beside it.",
         None,
         metavar="FILE",
     )
