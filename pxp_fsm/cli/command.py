@@ -18,6 +18,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from pxp_fsm import defaults
 from pxp_fsm.cli import configuration, interrupts
 from pxp_fsm.errors import UsageError, unknown_name
 from pxp_fsm.options import Setting, given_options, settings, types_of
@@ -268,7 +269,8 @@ class GeneralCommand(_FromDataclasses):
         if words:
             kind = load(f"{_KINDS}:kind_of")(words[0], ctx.params.get("database"), self.verb)
             if self.verb not in kind.verbs:
-                raise UsageError(self._refusal(words[0], kind))
+                database = ctx.params.get("database") or defaults.STORED
+                raise UsageError(self._refusal(words[0], kind, database))
             entry = kind.verbs[self.verb]
         else:
             kind, entry = self.entries[self.face.without]
@@ -280,19 +282,28 @@ class GeneralCommand(_FromDataclasses):
                 subject = f"{words[0]} is" if words else "without X this is about"
                 is_off = ctx.params.get(name) is False and param.secondary_opts
                 written = (param.secondary_opts if is_off else param.opts)[-1]
-                raise UsageError(f"{written} has no effect: {subject} {kind.about}; leave it out")
+                others = _verbs_with(name, kind) if words else []
+                raise UsageError(
+                    f"{written} has no effect: {subject} {kind.about}; leave it out"
+                    + (f" ({_listed(others)} has it for {kind.about})" if others else "")
+                )
         _settle(options, words, ctx)
         self.run(entry.body, options, ctx)
 
-    def _refusal(self, words: str, kind: SubjectKind) -> str:
-        """What is said where this command does not take a `kind`."""
+    def _refusal(self, words: str, kind: SubjectKind, database: str) -> str:
+        """What is said where this command does not take a `kind`, which may stand in `database`."""
         takes = _listed([kind.about for kind, _entry in self.entries.values()])
         others = [
             *(f"pxp {verb}" for verb in kind.verbs),
             *(f"pxp {command}" for command in kind.others),
         ]
         text = f"{words} is {kind.about}; pxp {self.verb} takes {takes}"
-        return f"{text}. For {kind.about} there are {', '.join(others)}" if others else text
+        text += f". For {kind.about} there are {', '.join(others)}" if others else ""
+        is_stored = kind.about in (_known_kinds()[name].about for name in ("run", "session"))
+        is_elsewhere = "database" in self.entries and is_stored
+        return (
+            f"{text}; for all of its database, pxp {self.verb} {database}" if is_elsewhere else text
+        )
 
 
 def _given_before(parent: click.Context | None) -> Mapping[str, Any]:
@@ -301,6 +312,15 @@ def _given_before(parent: click.Context | None) -> Mapping[str, Any]:
         return {}
     root = parent.find_root()
     return {name: value for name, value in root.params.items() if _is_given(root, name)}
+
+
+def _verbs_with(name: str, kind: SubjectKind) -> list[str]:
+    """The commands that have the option `name` for what is a `kind`."""
+    return [
+        f"pxp {verb}"
+        for verb, entry in kind.verbs.items()
+        if name in {setting.field for setting in _every_setting(load(entry.options))}
+    ]
 
 
 def _listed(names: Sequence[str]) -> str:

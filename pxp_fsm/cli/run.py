@@ -308,10 +308,20 @@ def _task(request: options.RunTask, source: RunOrigin) -> tuple[Begun, TaskScree
         return resumed, TaskScreen(request, monitors)
     if source.origin is not None:
         return _fork(source.origin, request), TaskScreen(request, monitors)
-    openings = {
-        setting: TaskOpening.read(plan, settings=_models(request))
-        for setting, plan in _settings(request).items()
-    }
+    try:
+        openings = {
+            setting: TaskOpening.read(plan, settings=_models(request))
+            for setting, plan in _settings(request).items()
+        }
+    except UsageError as error:
+        if not (request.both and error.field == "learn"):
+            raise
+        problem = (
+            "its controlled setting weighs lessons on a validation set, and these data have none: "
+            "give rows the set validation (pxp data split), or leave rows to no session "
+            "(--instances)"
+        )
+        raise UsageError(problem, "both") from error
     for opening in openings.values():
         _see_the_person(opening.plan)
         _check_monitors(monitors, opening.plan)

@@ -110,8 +110,9 @@ class Gate:
             raise UsageError("learning that always keeps lessons takes no gate")
         if keep is not Keep.NEVER and not rows:
             raise UsageError(
-                f"keeping lessons that are {keep.value} requires a validation set, and these "
-                f"data have none; keep always or never",
+                f"keep {keep.value} requires a validation set to weigh lessons on, and these data "
+                f"have none: give rows the set validation (pxp data split), leave rows to no "
+                f"session (instances), or keep always or never",
                 "learn",
             )
         self.keep = keep

@@ -15,8 +15,10 @@ import csv
 import io
 import json
 import random
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Protocol
 
@@ -174,8 +176,9 @@ def read_data(path: Path, form: RowForm = RowForm()) -> DataSet:
     there is no table.
     """
     table = existing_table(path)
-    reader = _Reader(table, form)
-    for line, record in read_records(table):
+    reader, rows = _Reader(table, form), read_records(table)
+    reader.check_columns(list(dict.fromkeys(name for _, record in rows for name in record)))
+    for line, record in rows:
         reader.take(line, record)
     return reader.found()
 
@@ -271,6 +274,29 @@ class _Reader:
         self._rows: list[tuple[DataRow, str]] = []
         self._keys: dict[str, int] = {}
         self._texts: dict[str, int] = {}
+
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Raise `FileError` where the table of these columns lacks one, with what renames them."""
+        needed = [self._names[column] for column in _NEEDED]
+        missing = [name for name in needed if name not in columns]
+        if not columns or not missing:
+            return
+        others = {name.lower(): name for name in columns if name not in self._names.values()}
+        renamed = []
+        for name in missing:
+            near = get_close_matches(name, others, n=1)
+            only = [*others] if len(missing) == 1 and len(others) == 1 else []
+            renamed.append(f"{name}={others[(near or only)[0]] if near or only else 'COLUMN'}")
+        table, written = self._table, f"renamed{self._table.suffix}"
+        options = (word for assignment in renamed for word in ("--column", assignment))
+        command = shlex.join(["pxp", "data", "select", str(table), *options, "-o", written])
+        columns_are = (
+            f"columns {', '.join(missing)} are" if missing[1:] else f"column {missing[0]} is"
+        )
+        remedy = f"add {'them' if missing[1:] else 'it'}"
+        remedy += f", or rename columns: {command}" if others else ""
+        problem = f"{columns_are} missing; there are {', '.join(columns)}: {remedy}"
+        raise FileError([str(DataError.at(table, 1, problem))])
 
     def take(self, line: int, record: Mapping[str, str]) -> None:
         """Take one row."""

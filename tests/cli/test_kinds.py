@@ -117,6 +117,13 @@ def test_a_command_says_what_it_is_that_it_does_not_take(folder: Path) -> None:
     assert "For a database there are pxp show, pxp verify" in done.stderr
 
 
+def test_what_is_in_a_database_is_verified_with_it(folder: Path) -> None:
+    for word in ("animals-1", "animals-1/1/1"):
+        done = pxp("verify", word, "--database", "b.sqlite", cwd=folder)
+        assert done.returncode == 2
+        assert "for all of its database, pxp verify b.sqlite\n" in done.stderr
+
+
 def test_runs_are_exported_one_by_one_or_packed_together(folder: Path) -> None:
     asked = ("export", "animals-1", "animals-1", "--database", "b.sqlite")
     assert "one run is exported at a time" in pxp(*asked, cwd=folder).stderr
@@ -129,6 +136,8 @@ def test_an_option_of_another_kind_is_refused(folder: Path) -> None:
     assert done.stderr == (
         "Error: --limit has no effect: animals-1/1/1 is a session; leave it out\n"
     )
+    done = pxp("serve", "animals-1/1/1", "-o", "x.html", "--database", "b.sqlite", cwd=folder)
+    assert "leave it out (pxp draw has it for a session)\n" in done.stderr
 
 
 def test_lists_and_sessions_are_json_where_that_is_asked_for(folder: Path) -> None:

@@ -62,3 +62,16 @@ def test_both_settings_are_refused_where_the_setting_is_said(
     assert code == 2
     assert says in err
     assert not list(tmp_path.iterdir())
+
+
+def test_both_settings_without_validation_rows_are_refused_by_what_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("x,prediction,explanation\nfur,mammal,It has fur.\n")
+    code, _, err = pxp(capsys, "run", "animals", "--data", ".", "--both")
+    assert code == 2
+    assert err.startswith("Error: --both: its controlled setting weighs lessons on a validation")
+    assert "pxp data split" in err
+    code, _, err = pxp(capsys, "run", "animals", "--data", ".", "--both", "--instances", "9")
+    assert err.startswith("Error: --instances: ")

@@ -73,7 +73,14 @@ def test_what_is_written_is_read_back(
         ([row("fur", key="a,b")], "line 2: column key: 'a,b' is no name"),
         ([row("fur", key="a"), row("fins", key="a")], "line 3: column key: 'a' is on"),
         ([row("fur", set="test")], "no row is for sessions"),
-        ([{"x": "fur"}], "line 2: column prediction is empty or missing"),
+        (
+            [{"x": "fur", "Prediction": "a"}],
+            "line 1: columns prediction, explanation are missing; there are x, Prediction: add "
+            "them, or rename columns: pxp data select",
+        ),
+        ([{"x": "fur", "Prediction": "a"}], "--column prediction=Prediction --column explanation="),
+        ([{"smiles": "C", "prediction": "a", "explanation": "b"}], "--column x=smiles -o"),
+        ([{"x": "fur", "prediction": "a"}], "column explanation is missing; there are x, predict"),
     ],
 )
 def test_each_fault_is_named_with_its_line(

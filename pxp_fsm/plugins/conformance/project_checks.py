@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,9 @@ _KEYS = {
     "with": "parameters",
 }
 """The keys of a check, and the fields of the request that they set."""
+
+_MACHINE = re.compile(r"(\w+=)?[\w./]+:[\w.]+")
+"""How `pxp check` is given a machine of a module."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,13 @@ def _check(entry: Any, folder: Path, where: str) -> ProjectCheck:
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise UsageError(f"{where}: {key} is a text, or a list of texts, not {quoted(value)}")
         fields[_KEYS[key]] = tuple(texts)
+    for text in fields["subjects"]:
+        if _MACHINE.fullmatch(text) and not (folder / text).exists():
+            raise UsageError(
+                f"{where}: {quoted(text)} names code, and nothing that a file names is imported; "
+                f"name the file of a table, or check it in a test: pxp.check(MACHINE), or in a "
+                f"shell: pxp check {text}"
+            )
     name = " ".join(fields["subjects"])
     fields["subjects"] = tuple(_file(text, folder) for text in fields["subjects"])
     return ProjectCheck(name, Request(**fields))  # type: ignore[arg-type] # by the names above

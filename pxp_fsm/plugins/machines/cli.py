@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +50,16 @@ def machine_at(where: str, name: str = "") -> ForeignMachine:
 
     A function without parameters is called. Raises `UsageError` where there is none.
     """
-    module_name, _, attribute = where.partition(":")
+    module_name, _, attribute = where.rpartition(":")
+    file = Path(module_name)
+    if file.suffix == ".py" and file.is_file():
+        dotted = ".".join(file.with_suffix("").parts)
+        is_below = re.fullmatch(r"\w+(\.\w+)*", dotted) is not None
+        raise UsageError(
+            f"{module_name} is a file, and a machine is named by its module: give "
+            f"{dotted if is_below else file.stem}:{attribute}"
+            f"{'' if is_below else f', in {file.parent}'} (pxp help machines)"
+        )
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -24,7 +24,8 @@ PLUGIN = Plugin(
                 ),
             },
             # NAME of a module that the user names on the command line: nothing in a file does.
-            pattern=r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*",
+            # Its file in place of the module is told what to write.
+            pattern=r"([^\W\d]\w*(\.[^\W\d]\w*)*|.+\.py):[^\W\d]\w*(\.[^\W\d]\w*)*",
         )
     },
 )

@@ -275,10 +275,16 @@ def test_the_command_line_names_the_users_own_code(module: str) -> None:
         ("nowhere_at_all:machine", "cannot be imported: ModuleNotFoundError"),
         ("{}:other", "has no other; machines there: machine"),
         ("{}:number", "is no machine"),
+        (
+            "{0}.py:machine",
+            "a machine is named by its module: give {0}:machine (pxp help machines)",
+        ),
+        ("../{1}/{0}.py:machine", "give {0}:machine, in ../{1} (pxp help"),
     ],
 )
 def test_a_name_that_is_none_is_told(module: str, what: str, problem: str) -> None:
-    done = command("check", what.format(module), cwd=Path.cwd())
+    named = (module, Path.cwd().name)
+    done = command("check", what.format(*named), cwd=Path.cwd())
     assert done.returncode == 2
-    assert problem in done.stderr
+    assert problem.format(*named) in done.stderr
     assert "Traceback" not in done.stderr
