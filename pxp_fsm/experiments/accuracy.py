@@ -26,12 +26,7 @@ from pxp_fsm import defaults
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.experiments import members
 from pxp_fsm.experiments.members import Opened, Roles
-from pxp_fsm.experiments.plan_data import (
-    data_fingerprint,
-    gate_of,
-    read_plan,
-    stored_plan,
-)
+from pxp_fsm.experiments.plan_data import gate_of, recorded_data
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.tallies import CurvePoint, over_repetitions
 from pxp_fsm.experiments.run_kinds import check_of_two
@@ -327,10 +322,7 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
     """
     record = board.run(run)
     check_of_two(record, "the accuracy on test data")
-    plan = stored_plan(record)
-    task, data = read_plan(plan)
-    if data_fingerprint(plan, data) != record.data_fingerprint:
-        raise DataError(f"the data of run {run} have changed since it began")
+    plan, task, data = recorded_data(record)
     repetitions = recorded(board, run, data)
     lengths = (len(sequence) for sessions in repetitions.values() for _, _, sequence in sessions)
     until = plan.rules().n or max(lengths, default=0)

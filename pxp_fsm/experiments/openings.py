@@ -35,7 +35,7 @@ from pxp_fsm.automata.system_files import (
     SystemFile,
 )
 from pxp_fsm.automata.tables import parse_automaton
-from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import members
 from pxp_fsm.experiments.drawings import check_agents, check_table, rules_of
 from pxp_fsm.experiments.forks import copies, forkable
@@ -45,6 +45,7 @@ from pxp_fsm.experiments.plan_data import (
     gate_of,
     placed,
     read_plan,
+    recorded_data,
     stored_plan,
     with_stored_caps,
 )
@@ -472,12 +473,7 @@ def plan_as_recorded(
     record: RunRecord, board: SqlBlackboard, task: Task | None
 ) -> tuple[Plan, Task, DataSet]:
     """The plan of a stored run, and what it means today, which is what it meant then."""
-    plan = stored_plan(record)
-    task, data = read_plan(plan, task)
-    if data_fingerprint(plan, data) != record.data_fingerprint:
-        raise DataError(
-            f"the data of run {record.run} have changed since it began; start a new run"
-        )
+    plan, task, data = recorded_data(record, task)
     for session in board.sessions(record.run, limit=1):
         check_table(session)
     return plan, task, data

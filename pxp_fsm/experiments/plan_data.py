@@ -14,7 +14,7 @@ from typing import Protocol
 from backends.databases.records import ORIGIN, RunRecord
 from backends.models.settings import Settings
 from pxp_fsm import defaults
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.errors import DataError, UsageError, quoted
 from pxp_fsm.experiments.plans import CAPS, DEVIATIONS, Order, Plan, check_order, check_plan
 from pxp_fsm.sessions.learning import Gate, Gated, Keep
 from pxp_fsm.tasks.task import DataRow, DataSet, Task, find_task
@@ -227,6 +227,20 @@ def stored_plan(record: StoredRun) -> Plan:
         f"the plan of run {quoted(run)} cannot be read ({wrong}); it was changed, or another "
         f"program wrote it: start a new run"
     )
+
+
+def recorded_data(record: RunRecord, task: Task | None = None) -> tuple[Plan, Task, DataSet]:
+    """The plan of a stored run, its task (or the `task` given) and its data, as they were then.
+
+    Raises `UsageError` or `DataError` where they cannot be had, or are not what they were.
+    """
+    plan = stored_plan(record)
+    task, data = read_plan(plan, task)
+    if data_fingerprint(plan, data) != record.data_fingerprint:
+        raise DataError(
+            f"the data of run {record.run} have changed since it began; start a new run"
+        )
+    return plan, task, data
 
 
 def _no_plan(raw: object) -> str | None:

@@ -13,7 +13,7 @@ from pxp_fsm.errors import DataError, UsageError, counted
 from pxp_fsm.experiments.accuracy import normal_form
 from pxp_fsm.experiments.members import agent_names
 from pxp_fsm.experiments.outcomes import Outcomes, Place
-from pxp_fsm.experiments.plan_data import read_plan, stored_plan
+from pxp_fsm.experiments.plan_data import recorded_data, stored_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.sheets import Sheet
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -98,9 +98,9 @@ def panel_sessions(board: SqlBlackboard, record: RunRecord) -> Iterator[PanelSes
 
 
 def _rightness(record: RunRecord) -> Mapping[str, Callable[[str], bool]]:
-    """Whether a prediction is right, by instance; empty where the task or its data are gone."""
+    """Whether a prediction is right, by instance; empty where the data are not as they were."""
     try:
-        task, data = read_plan(stored_plan(record))
+        _, task, data = recorded_data(record)
     except (UsageError, DataError):
         return {}
     normal = normal_form(task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pxp_fsm.experiments.drawings import session_diagram
 from pxp_fsm.experiments.plans import check_plan
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.plugins.panels.report import gather_panel
+from pxp_fsm.plugins.panels.results import panel_sessions
 from tests.backends.scripted_task import open_run, task
 
 TABLE = str(Path(__file__).parents[3] / "examples" / "labels")
@@ -40,6 +42,17 @@ def test_a_task_runs_among_three_machines_and_is_forked_without_one() -> None:
         (forked,) = board.sessions(fork.name)
         later = board.session(forked.session).history[3:]
         assert all("m2" not in (one.sender, one.receiver) for one in later)
+
+
+def test_nothing_is_called_right_by_data_that_have_changed_since(tmp_path: Path) -> None:
+    table = shutil.copytree(TABLE, tmp_path / "table")
+    plan = pxp.Plan("labels", data=str(table), agents=3, instances="2", n=4)
+    with pxp.open_blackboard(":memory:") as board:
+        record = board.run(pxp.run(plan, board).name)
+        assert all(session.right is not None for session in panel_sessions(board, record))
+        rows = table / "data.csv"
+        rows.write_text(rows.read_text("utf-8").replace("payment", "parcel"), "utf-8")
+        assert all(session.right is None for session in panel_sessions(board, record))
 
 
 def test_a_fork_makes_the_message_anew_that_it_changes() -> None:
