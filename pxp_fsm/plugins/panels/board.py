@@ -400,11 +400,11 @@ class PanelLayout:
         )
 
     def board_key(self, board: PanelBoard, talks: Sequence[Talk]) -> PanelBoard:
-        """A board of such channels."""
-        limit = self.panel.limit
+        """A board of such channels. The next message is after all that its queue has."""
+        limit, newest = self.panel.limit, max(talk.since for talk in talks)
         changes = tuple(0 if limit is None else min(count, limit) for count in board.changes)
         turn = board.speaker if self.panel.schedule == Scheduling.ROUND_ROBIN else -1
-        return PanelBoard(board.current, changes, tuple(talks), turn, 0)
+        return PanelBoard(board.current, changes, tuple(talks), turn, newest)
 
     def recurs(
         self, boards: Sequence[PanelBoard], keys: Sequence[PanelBoard] | None = None

@@ -129,7 +129,7 @@ class PanelModel:
         return tuple(product(range(self.values[0]), range(self.values[1])))
 
     def initial(self) -> Iterable[PanelBoard]:
-        return (self._kept(self.layout.start()),)
+        return (self.kept(self.layout.start()),)
 
     def successors(self, state: PanelBoard) -> Iterable[Step[PanelBoard]]:
         by_effect: dict[Hashable, Step[PanelBoard]] = {}
@@ -139,7 +139,7 @@ class PanelModel:
                 after = self.after(state, owed, tag, pair)
                 changed = state.current[owed.member] not in (None, pair)
                 action = Exchange(names[owed.member], names[owed.partner], tag)
-                step = Step(action, self._kept(after), (changed,))
+                step = Step(action, self.kept(after), (changed,))
                 by_effect.setdefault((step, changed), step)
         return by_effect.values()
 
@@ -272,7 +272,7 @@ class PanelModel:
             return (abs(own - other) <= 1,)
         return (own == other,)
 
-    def _kept(self, board: PanelBoard) -> PanelBoard:
+    def kept(self, board: PanelBoard) -> PanelBoard:
         """The state as far as anything depends on it (the reductions of this module)."""
         if not self.reduced:
             return self._named(board)

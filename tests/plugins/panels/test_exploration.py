@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from math import factorial
 from typing import Any
@@ -117,6 +118,26 @@ def test_in_a_fair_triangle_everybody_changes_for_ever() -> None:
     assert found.all_change.is_fair
     assert found.all_change.changing == ("a", "b", "c")
     assert not found.idle_cycle
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("rule", [{}, {"call": True}, {"reopen": True}, {"limit": 1}])
+def test_what_is_kept_of_a_board_goes_on_as_the_board_does(
+    schedule: str, rule: dict[str, Any]
+) -> None:
+    """Sessions whose boards forget nothing are runs of the model, whose states forget much."""
+    explored = model(schedule=schedule, agents=4, **rule)
+    for seed in range(6):
+        drawn = random.Random(seed)
+        board = explored.layout.start()
+        (kept,) = explored.initial()
+        while board.number < 40 and (due := explored.layout.due(board)):
+            owed = drawn.choice(due)
+            replies = sorted(explored.replies(board, owed))
+            board = explored.after(board, owed, *drawn.choice(replies))
+            after = explored.kept(board)
+            assert after in {step.target for step in explored.successors(kept)}
+            kept = after
 
 
 @pytest.mark.parametrize("rule", ["call", "alone"])
