@@ -20,7 +20,7 @@ from pxp_fsm.experiments import members
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.statistics import wilson
+from pxp_fsm.experiments.statistics import rounded, wilson
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import Outcome, digest
 from pxp_fsm.tasks.prompts import prompts_text
@@ -145,7 +145,7 @@ def _lines(measured: Consistency, judged: Sequence[RejudgedPair]) -> Sequence[st
     lines = [f"  {'the verdict of the run':<34}{_share(same, measured.pairs)}"]
     if measured.number > 1:
         agreement = measured.agreement
-        shown = "none" if agreement is None else f"{agreement:.2f}"
+        shown = "none" if agreement is None else rounded(agreement)
         lines += [
             f"  {'all samples of a pair alike':<34}{_share(measured.unanimous, measured.pairs)}",
             f"  {'two samples of a pair alike':<34}{shown} on average",
@@ -162,4 +162,5 @@ def _share(count: int, among: int) -> str:
     if among == 0:
         return "none"
     share = wilson(count, among)
-    return f"{count}/{among} ({count / among:.2f}, 95% {share.low:.2f}-{share.high:.2f})"
+    bounds = f"{rounded(share.low)}-{rounded(share.high)}"
+    return f"{count}/{among} ({rounded(count / among)}, 95% {bounds})"

@@ -59,6 +59,7 @@ def compare(request: options.CompareRuns) -> None:
     comparisons = outcomes.compare(left, right)
     remarks = [
         *comparison.comparison_lines(left, right, comparisons),
+        *comparison.seed_lines([first], others),
         *comparison.change_lines(left, right),
     ]
     names = [name, *(other.run for other in others)]

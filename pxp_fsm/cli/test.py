@@ -17,6 +17,7 @@ from pxp_fsm.experiments.accuracy import Examination
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import with_stored_caps
 from pxp_fsm.experiments.sheets import Sheet, as_rich
+from pxp_fsm.experiments.statistics import rounded
 
 
 def test(request: options.TestOptions) -> None:
@@ -54,7 +55,7 @@ def test(request: options.TestOptions) -> None:
         click.echo(json.dumps(document, indent=1))
         return
     rows = [
-        (str(j), *(f"{float(share):.2f}" for share in (at.median, at.least, at.most)))
+        (str(j), *(rounded(share) for share in (at.median, at.least, at.most)))
         for j, at in asked.curve()
     ]
     headings = ("messages heard", "right, median", "min", "max")

@@ -19,7 +19,7 @@ from pxp_fsm.experiments.outcomes import (
 )
 from pxp_fsm.experiments.run_kinds import kind_of
 from pxp_fsm.experiments.sheets import Sheet
-from pxp_fsm.experiments.statistics import CONFIDENCE, Interval
+from pxp_fsm.experiments.statistics import CONFIDENCE, Interval, rounded
 
 _NONE = "-"
 
@@ -37,11 +37,11 @@ def estimate_sheet(outcomes: Outcomes) -> Sheet:
     rows = tuple(
         (
             row,
-            f"{estimate.share:.2f}",
-            f"{estimate.interval.low:.2f} to {estimate.interval.high:.2f}",
+            rounded(estimate.share),
+            str(estimate.interval),
             _number(estimate.by_repetition),
             _number(estimate.by_instance),
-            f"{estimate.size:.1f}",
+            rounded(estimate.size, 1),
         )
         for row, estimate in estimates(outcomes).items()
     )
@@ -73,13 +73,13 @@ def order_lines(outcomes: Outcomes, seed: int) -> Sequence[str]:
         if effect is None:
             continue
         line = (
-            f"Order, {row}: {effect.early:.2f} in the first half of the positions, "
-            f"{effect.late:.2f} in the second; {effect.varying} of "
+            f"Order, {row}: {rounded(effect.early)} in the first half of the positions, "
+            f"{rounded(effect.late)} in the second; {effect.varying} of "
             f"{counted(effect.instances, 'instance')} depend on the repetition"
         )
         if effect.slope is not None and effect.p is not None:
             p = _p_value(effect.p, equals=True)
-            line += f"; {effect.slope:+.3f} a position, p {p} (permutation test)"
+            line += f"; {_signed(effect.slope, 3)} a position, p {p} (permutation test)"
         lines.append(f"{line}.")
     return lines
 
@@ -134,6 +134,19 @@ def compared_outcomes(board: SqlBlackboard, records: Sequence[RunRecord]) -> Out
     )
 
 
+def seed_lines(first: Sequence[RunRecord], second: Sequence[RunRecord]) -> Sequence[str]:
+    """What a reader must know of a pairing of runs whose plans have other seeds."""
+    seeds = [sorted({record.seed for record in records}) for records in (first, second)]
+    if seeds[0] == seeds[1]:
+        return ()
+    shown = " and ".join(", ".join(map(str, of_side)) for of_side in seeds)
+    return (
+        f"Their seeds differ ({shown}): what a repetition draws, such as the order of its "
+        f"instances, is another in each, so that a pair has its instance in common and not what "
+        f"came before.",
+    )
+
+
 def change_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
     """How endings and lengths of paired sessions differ, in words; none of sessions of two."""
     pairs = [place for place in first.endings if place in second.endings]
@@ -166,9 +179,9 @@ def comparison_sheet(comparisons: Sequence[RunComparison], first: str, second: s
     rows = tuple(
         (
             compared.row,
-            f"{compared.first:.2f}",
-            f"{compared.second:.2f}",
-            f"{compared.second - compared.first:+.2f}",
+            rounded(compared.first),
+            rounded(compared.second),
+            _signed(compared.second - compared.first),
             _NONE if compared.interval is None else _from_to(compared.interval),
             str(compared.only_first),
             str(compared.only_second),
@@ -181,7 +194,7 @@ def comparison_sheet(comparisons: Sequence[RunComparison], first: str, second: s
 
 def _p_value(p: float, *, equals: bool = False) -> str:
     """`p` with four digits; a smaller one is no 0."""
-    return "< 0.0001" if p < 0.0001 else f"{'= ' if equals else ''}{p:.4f}"
+    return "< 0.0001" if p < 0.0001 else f"{'= ' if equals else ''}{rounded(p, 4)}"
 
 
 def comparison_lines(
@@ -205,6 +218,12 @@ def comparison_lines(
         else "The interval of the difference is from its standard error clustered over instances; "
         "where no pair differs there is none."
     )
+    if len(comparisons) > 1:
+        lines.append(
+            f"Of {len(comparisons)} rows each has a p of its own, which is not corrected for the "
+            f"others: decide beforehand which one you ask about, or multiply p by "
+            f"{len(comparisons)} (Bonferroni)."
+        )
     if comparisons[-1].row == MESSAGES:
         lines.append(
             "Messages are means; only first and only second say which session of a pair has more, "
@@ -232,9 +251,9 @@ def contrast_sheet(contrasts: Sequence[Contrast], first: str, second: str) -> Sh
     rows = tuple(
         (
             contrast.row,
-            f"{contrast.first:.2f}",
-            f"{contrast.second:.2f}",
-            f"{contrast.second - contrast.first:+.2f}",
+            rounded(contrast.first),
+            rounded(contrast.second),
+            _signed(contrast.second - contrast.first),
             _NONE
             if contrast.interval.low == contrast.interval.high
             else _from_to(contrast.interval),
@@ -258,7 +277,12 @@ def contrast_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
 
 
 def _from_to(interval: Interval) -> str:
-    return f"{interval.low:+.2f} to {interval.high:+.2f}"
+    return f"{_signed(interval.low)} to {_signed(interval.high)}"
+
+
+def _signed(difference: float, digits: int = 2) -> str:
+    shown = rounded(difference, digits)
+    return shown if shown.startswith("-") else f"+{shown}"
 
 
 def _disagree(comparison: RunComparison) -> bool:
@@ -270,4 +294,4 @@ def _disagree(comparison: RunComparison) -> bool:
 
 
 def _number(value: float) -> str:
-    return _NONE if value == float("inf") else f"{value:.3f}"
+    return _NONE if value == float("inf") else rounded(value, 3)

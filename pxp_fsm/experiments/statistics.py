@@ -10,6 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from functools import cache
 from importlib import resources
@@ -131,15 +132,40 @@ def published(task: str) -> Sequence[Published]:
     )
 
 
+def rounded(number: float | Fraction, digits: int = 2) -> str:
+    """A number as every table and text shows it: with `digits` decimals, half away from zero.
+
+    A float is taken as the fraction of counts that it is nearest to, so that 3/40 is 0.08 whichever
+    of the two it is stored as.
+
+    >>> rounded(Fraction(3, 40)), rounded(3 / 40), rounded(17 / 40 - 20 / 40), rounded(-0.001)
+    ('0.08', '0.08', '-0.08', '0.00')
+    """
+    exact = Fraction(number).limit_denominator(_MOST_COUNTED)
+    scaled = Decimal(exact.numerator) * 10**digits / exact.denominator
+    return f"{scaled.to_integral_value(ROUND_HALF_UP).scaleb(-digits) + 0:.{digits}f}"
+
+
+_MOST_COUNTED = 10**9
+"""A larger denominator is of no count."""
+
+
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high`, both between 0 and 1 for a proportion."""
+    """From `low` to `high`, both between 0 and 1 for a proportion.
+
+    >>> str(Interval(0.125, 0.5))
+    '0.13 to 0.50'
+    """
 
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return f"{rounded(self.low)} to {rounded(self.high)}"
 
 
 def wilson(successes: float, total: float, confidence: float = CONFIDENCE) -> Interval:

@@ -6,7 +6,6 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from pxp_fsm.experiments.statistics import (
     Published,
     Statistics,
     published,
+    rounded,
 )
 from pxp_fsm.tasks.task import Recorded
 
@@ -91,18 +91,9 @@ def _theirs(columns: Sequence[Published], place: int) -> Iterator[str]:
     return (str(column.counts[place - 1] if place else PUBLISHED_SESSIONS) for column in columns)
 
 
-def rounded(share: Fraction) -> str:
-    """A proportion with two digits, rounded half up as people do."""
-    return str(_exact(share).quantize(Decimal("0.01"), ROUND_HALF_UP))
-
-
 def _decimal(count: Fraction) -> str:
     """A median of counts: a whole number, or one and a half."""
-    return str(count.numerator) if count.denominator == 1 else str(_exact(count))
-
-
-def _exact(number: Fraction) -> Decimal:
-    return Decimal(number.numerator) / number.denominator
+    return rounded(count, 0 if count.denominator == 1 else 1)
 
 
 def as_csv(
@@ -119,7 +110,7 @@ def as_csv(
     for place, row in enumerate(statistics.classes()):
         own = (_decimal(row.median), rounded(row.share), row.least, row.most)
         interval = by_row[row.name].interval if row.name in by_row else None
-        bounds = (f"{interval.low:.4f}", f"{interval.high:.4f}") if interval else ("", "")
+        bounds = (rounded(interval.low, 4), rounded(interval.high, 4)) if interval else ("", "")
         table.writerow((row.name, *own, *bounds, *_theirs(columns, place)))
     return written.getvalue()
 

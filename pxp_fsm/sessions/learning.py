@@ -90,6 +90,26 @@ class Weighing:
     rise: float | None = None
     concerned: int | None = None
 
+    def __str__(self) -> str:
+        """What was weighed, in words; empty where nothing was.
+
+        >>> str(Weighing(before=6, after=7, of=10, unanswered=0))
+        'right on 7 of 10 validation instances with it, and on 6 without'
+        """
+        if self.after is None:
+            return ""
+        among = "" if self.of is None else f" of {self.of}"
+        text = f"right on {self.after}{among} validation instances with it"
+        text += f", and on {self.before} without"
+        if self.unanswered:
+            text += f"; {self.unanswered} had no answer"
+        if self.rise is not None:
+            change = f"{'rose' if self.rise >= 0 else 'fell'} by {abs(self.rise):.3g}"
+            text += f"; the mean log-likelihood of right answers {change}"
+            if self.concerned is not None:
+                text += f", in {self.concerned}{among} instances"
+        return text
+
 
 _Likelihoods = tuple[float, ...]
 """The log-likelihood of the right answer of each validation row."""
@@ -248,7 +268,7 @@ class Lessons:
     def again(self, received: Message, judgement: Judgement) -> bool:
         """Take over a stored decision on `received`; whether the respondent learns from it."""
         kept = judgement.outcome is Outcome.YES
-        weighing = _read(judgement.detail)
+        weighing = weighing_in(judgement.detail)
         if self._gate.standing is None:
             self._gate.standing = weighing.before
         if kept and weighing.after is not None:
@@ -363,7 +383,7 @@ def _written(weighing: Weighing) -> str:
     )
 
 
-def _read(detail: str) -> Weighing:
+def weighing_in(detail: str) -> Weighing:
     """The numbers of a stored decision; `Refused` where they are none."""
     if not detail:
         return Weighing()
@@ -371,6 +391,12 @@ def _read(detail: str) -> Weighing:
         weighing = Weighing(**json.loads(detail))
     except (ValueError, TypeError, RecursionError):
         weighing = Weighing()
-    if type(weighing.before) is not int or type(weighing.after) is not int:
+    counts = weighing.before, weighing.after
+    others = weighing.of, weighing.unanswered, weighing.concerned
+    if not (
+        all(type(count) is int for count in counts)
+        and all(count is None or type(count) is int for count in others)
+        and (weighing.rise is None or type(weighing.rise) in (int, float))
+    ):
         raise Refused(f"a stored decision to LEARN says {quoted(detail)}, which is not a weighing")
     return weighing

@@ -16,7 +16,7 @@ from pxp_fsm.automata.tables import builtin
 from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance, Message
-from pxp_fsm.protocol.relations import Judgement, Outcome, digest
+from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome, digest
 from pxp_fsm.sessions.events import Event
 
 
@@ -53,8 +53,12 @@ class Made:
         answer: Answer | None = None,
         cause: str = "",
         about: str = "made by hand",
+        learned: str | None = None,
     ) -> str:
-        """Store a session of these tags, every message with the same answer."""
+        """Store a session of these tags, every message with the same answer.
+
+        `learned` is what a decision to LEARN before each message rests on; None: there is none.
+        """
         name, table = f"{self.run}/1/{position}", builtin(self.plan.rules().automaton.name)
         known = read_plan(self.plan)[1].sessions
         what = instance or known[(position - 1) % len(known)].instance
@@ -66,6 +70,9 @@ class Made:
             sender, receiver = ("m", "h") if number % 2 else ("h", "m")
             message = Message(name, number, sender, tag, answer or Answer("bird", "so"), receiver)
             why = [] if number == 1 else judged("yes", "yes") if tag == "RATIFY" else judged()
+            if learned is not None and number > 1:
+                asked = Judgement(LEARN, digest("y"), digest("z"), Outcome.YES, True, 0.1, learned)
+                why = [asked, *why]
             self.board.append(name, Event.of_message(message, "{}", why))
         if ending is not None:
             self.board.end(name, ending, cause, [])

@@ -8,8 +8,9 @@ from itertools import permutations
 
 import pytest
 
+from backends.databases import RunRecord
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.comparison import comparison_lines, comparison_sheet
+from pxp_fsm.experiments.comparison import comparison_lines, comparison_sheet, seed_lines
 from pxp_fsm.experiments.outcomes import Outcomes, compare, order_effect
 from pxp_fsm.experiments.plans import Order, check_order, ordered
 from pxp_fsm.experiments.statistics import ROWS
@@ -133,3 +134,17 @@ def test_an_interval_and_a_p_value_that_disagree_are_explained(
     said = " ".join(comparison_lines(first, second, found))
     assert ("Interval and p disagree about" in said) is disagrees
     assert "10 pairs" in said
+
+
+def test_a_comparison_says_that_seeds_differ_and_that_rows_are_not_corrected() -> None:
+    first, second = (
+        outcomes({(1, f"i{i}"): (i + 1, i >= many) for i in range(10)}) for many in (0, 4)
+    )
+    text = " ".join(comparison_lines(first, second, compare(first, second)))
+    assert "Of 7 rows each has a p of its own, which is not corrected" in text
+    records = [RunRecord(f"r{seed}", "animals", "{}", seed, "0", "") for seed in (0, 7, 0)]
+    assert seed_lines(records[:1], records[2:]) == ()
+    (line,) = seed_lines(records[:1], records[1:2])
+    assert line.startswith("Their seeds differ (0 and 7):")
+    (line,) = seed_lines(records[:1], records[1:])
+    assert line.startswith("Their seeds differ (0 and 0, 7):")

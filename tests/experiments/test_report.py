@@ -20,6 +20,7 @@ from pxp_fsm.experiments.statistics import (
     Repetition,
     Statistics,
     published,
+    rounded,
     statistics_of,
 )
 from pxp_fsm.protocol.messages import Answer, Instance, Message
@@ -45,7 +46,8 @@ def statistics(*repetitions: tuple[int, int]) -> Statistics:
     ],
 )
 def test_shares_are_rounded_half_up(share: Fraction, shown: str) -> None:
-    assert summary.rounded(share) == shown
+    assert rounded(share) == rounded(float(share)) == shown
+    assert rounded(-share) == f"-{shown}"
 
 
 def test_a_share_is_of_its_own_repetition() -> None:

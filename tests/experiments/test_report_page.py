@@ -205,6 +205,28 @@ def test_why_a_tag_is_told_for_both_protocols(tmp_path: Path) -> None:
     assert "Published columns" not in text
 
 
+@pytest.mark.parametrize(
+    ("stored", "told"),
+    [
+        ("", "learned from what was received 3"),
+        (
+            '{"before": 6, "after": 7, "of": 10, "unanswered": 1, "rise": -0.0125, "concerned": 3}',
+            "learned from what was received (right on 7 of 10 validation instances with it, and on "
+            "6 without; 1 had no answer; the mean log-likelihood of right answers fell by 0.0125, "
+            "in 3 of 10 instances)",
+        ),
+        ('{"before": 6, "after": 7, "rise": "<b>"}', '({"before": 6'),
+    ],
+)
+def test_a_decision_to_learn_is_told_in_words(
+    made: Made, tmp_path: Path, stored: str, told: str
+) -> None:
+    made.add(1, "INIT RATIFY RATIFY", learned=stored)
+    text = page_of(reported(made, tmp_path)).text
+    assert told in text
+    assert ('{"before"' in text) is ("<b>" in stored)
+
+
 def test_an_endless_conversation_is_drawn_as_far_as_it_can_be_read(tmp_path: Path) -> None:
     with SqlBlackboard(str(tmp_path / "p.sqlite")) as board:
         made = Made(board, plan=Plan("animals", "pxp", n=None, k=None, instances="3"))

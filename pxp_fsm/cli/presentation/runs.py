@@ -288,11 +288,12 @@ def _two_way(finished: Mapping[str, FinishedRun]) -> str:
         held, number = sum(run.outcomes.of("two-way").values()), len(run.outcomes.classes)
         verb = "is" if 1 in (held, number) else "are"
         kind = "" if len(finished) > 1 else f" {verb} two-way intelligible"
-        interval = f"{estimate.interval.low:.2f} to {estimate.interval.high:.2f}"
         instances = len({instance for _, instance in run.outcomes.classes})
         # Repetitions are about the same instances: sessions are no independent ones beyond these.
         basis = f", of {counted(instances, 'instance')}" if instances < number else ""
-        told.append(f"{about}{held} of {counted(number, 'session')}{kind} (95%: {interval}{basis})")
+        told.append(
+            f"{about}{held} of {counted(number, 'session')}{kind} (95%: {estimate.interval}{basis})"
+        )
     line = f"{', '.join(told)}."
     return f"Two-way intelligible: {line}" if len(finished) > 1 else line[0].upper() + line[1:]
 

@@ -15,7 +15,7 @@ from backends.databases import (
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.diagrams.text import legible, shortened
-from pxp_fsm.errors import PXPError
+from pxp_fsm.errors import PXPError, Refused
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.tallies import MEANING, reason
@@ -24,6 +24,7 @@ from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import COMPARISONS, LEARN, Judgement, Outcome, held
 from pxp_fsm.sessions.events import Event
+from pxp_fsm.sessions.learning import weighing_in
 from pxp_fsm.sessions.replay import trace
 from pxp_fsm.tasks.task import Task
 
@@ -223,7 +224,11 @@ def _lesson(judgement: Judgement) -> str:
     """What became of what was received: a logged LEARN, with what its decision rests on."""
     kept = judgement.outcome == Outcome.YES
     outcome = "learned from what was received" if kept else "what was received was not learned"
-    return f"{outcome} ({shortened(judgement.detail, 160)})" if judgement.detail else outcome
+    try:
+        weighed = str(weighing_in(judgement.detail))
+    except Refused:  # of another version, or somebody else's
+        weighed = shortened(judgement.detail, 160)
+    return f"{outcome} ({weighed})" if weighed else outcome
 
 
 def _judged(judgement: Judgement) -> str:

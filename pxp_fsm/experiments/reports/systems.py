@@ -17,7 +17,7 @@ from pxp_fsm.diagrams.latex import Cell, Table
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
 from pxp_fsm.experiments.run_kinds import ReportedSession
-from pxp_fsm.experiments.statistics import CONFIDENCE, wilson
+from pxp_fsm.experiments.statistics import CONFIDENCE, rounded, wilson
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import NOTHING
 from pxp_fsm.sessions.events import Event
@@ -150,8 +150,8 @@ class SystemReport:
                 (
                     ending,
                     len(lines),
-                    f"{len(lines) / len(self.sessions):.0%}",
-                    f"{share.low:.0%} to {share.high:.0%}",
+                    _percent(len(lines) / len(self.sessions)),
+                    f"{_percent(share.low)} to {_percent(share.high)}",
                     _spread([line.messages for line in lines]),
                     _spread([self.seconds.get(line.session, 0.0) for line in lines]),
                 )
@@ -271,8 +271,16 @@ def _payload(event: Event) -> str:
     return "" if event.message is None or event.message.payload == NOTHING else event.message.json
 
 
+def _percent(share: float) -> str:
+    return f"{rounded(100 * share, 0)}%"
+
+
 def _spread(values: list[float] | list[int]) -> str:
-    least, middle, most = min(values), median(values), max(values)
-    if least == most:
-        return f"{middle:,.3g}" if isinstance(least, float) else f"{middle:,}"
-    return f"{middle:,.4g} ({least:,.4g} to {most:,.4g})"
+    least, middle, most = map(_short, (min(values), median(values), max(values)))
+    return middle if least == most else f"{middle} ({least} to {most})"
+
+
+def _short(number: float) -> str:
+    """Three significant digits, and all before the point."""
+    whole = number == int(number) or abs(number) >= 1000
+    return f"{number:,.0f}" if whole else f"{number:.3g}"

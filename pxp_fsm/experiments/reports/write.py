@@ -36,6 +36,7 @@ from pxp_fsm.experiments.comparison import (
     comparison_sheet,
     explanation,
     order_lines,
+    seed_lines,
 )
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.members import prompts_of_plan
@@ -58,6 +59,7 @@ from pxp_fsm.experiments.statistics import (
     Published,
     points,
     published,
+    rounded,
 )
 from pxp_fsm.lazy_dataclasses import dataclass
 
@@ -175,22 +177,22 @@ def _own(report: RunReport, place: int) -> list[Cell]:
     if not classes:
         return ["–", *(["–"] if several else []), "–"]
     row = classes[place]
-    shown = number(row.median) + (f" ({float(row.share):.2f})" if place else "")
+    shown = number(row.median) + (f" ({rounded(row.share)})" if place else "")
     ranges = [f"{row.least:,}–{row.most:,}"] if several else []
     return [shown, *ranges, _interval(report.estimates[row.name].interval) if place else ""]
 
 
 def _interval(interval: Interval) -> str:
-    return f"{interval.low:.2f}–{interval.high:.2f}"
+    return f"{rounded(interval.low)}–{rounded(interval.high)}"
 
 
 def _counted(count: int, among: int) -> str:
-    return f"{count} ({count / among:.2f})"
+    return f"{count} ({rounded(Fraction(count, among))})"
 
 
 def number(count: Fraction) -> str:
-    """A median of counts: whole, or with as few digits as it needs."""
-    return f"{int(count):,}" if count.denominator == 1 else f"{float(count):,.3g}"
+    """A median of counts: whole, or one and a half."""
+    return f"{float(count):,.{0 if count.denominator == 1 else 1}f}"
 
 
 def categories(report: RunReport) -> Table:
@@ -404,7 +406,11 @@ def _paired_lines(reports: Sequence[RunReport]) -> Sequence[str]:
     if table is None:
         return ()
     first, second = (report.outcomes for report in reports)
-    return comparison_lines(first, second, compare(first, second))
+    of_first, of_second = ([report.record] for report in reports)
+    return (
+        *comparison_lines(first, second, compare(first, second)),
+        *seed_lines(of_first, of_second),
+    )
 
 
 def _style() -> str:
@@ -489,11 +495,10 @@ def _answers(reports: Sequence[RunReport], others: Sequence[ReportedRun]) -> Ite
         if estimate is None or not total:
             yield [asked, "No session is over yet."]
             continue
-        interval = estimate.interval
         yield [
             asked,
             f"{round(estimate.share * total):,} of {total:,} sessions are two-way intelligible "
-            f"({CONFIDENCE:.0%} interval of the share: {interval.low:.2f} to {interval.high:.2f}).",
+            f"({CONFIDENCE:.0%} interval of the share: {estimate.interval}).",
         ]
     for other in others:
         endings = Counter(line.ending or NOT_OVER for line in getattr(other, "sessions", ()))
@@ -610,7 +615,11 @@ def _floats(along: object) -> list[tuple[float, float, float, float]]:
 
 def _told(subject: str, lines: Sequence[Curve]) -> str:
     """A figure in words, for who cannot see it; its numbers are in the files as well."""
-    ranges = [f"{line.name}: {line.points[0][1]:g} to {line.points[-1][1]:g}" for line in lines]
+    ranges = [
+        f"{line.name}: {float(rounded(line.points[0][1])):g} to "
+        f"{float(rounded(line.points[-1][1])):g}"
+        for line in lines
+    ]
     return f"{subject}. {'; '.join(ranges)}."
 
 

@@ -16,6 +16,7 @@ from pxp_fsm.experiments.outcomes import Outcomes, Place
 from pxp_fsm.experiments.plan_data import recorded_data, stored_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.sheets import Sheet
+from pxp_fsm.experiments.statistics import rounded
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.panel import PanelVerdict
 from pxp_fsm.plugins.panels.verdicts import (
@@ -207,7 +208,7 @@ def _verdict_sheet(verdicts: Mapping[str, int], many: int, unopened: int) -> She
     counted_rows = {name: verdicts.get(name, 0) for name in (*VERDICTS, "none of these")}
     counted_rows["a channel never opened"] = unopened
     rows = [
-        (name, str(times), f"{times / many:.2f}" if many else "-")
+        (name, str(times), rounded(times / many) if many else "-")
         for name, times in counted_rows.items()
     ]
     title = f"Verdicts on {counted(many, 'session')}, of which several may hold"

@@ -208,6 +208,7 @@ def differences_of(board: SqlBlackboard, first: str, second: str) -> Differences
     sheet = comparison.comparison_sheet(comparisons, *titles)
     notes = [
         *comparison.comparison_lines(left, right, comparisons),
+        *comparison.seed_lines(records[:1], records[1:]),
         *comparison.change_lines(left, right),
     ]
     return Differences(sheet.headings, sheet.rows, tuple(notes))

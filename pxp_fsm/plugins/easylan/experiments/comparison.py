@@ -24,7 +24,7 @@ from pxp_fsm.errors import NoAnswer, UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.runs import Run, start
 from pxp_fsm.experiments.sheets import Sheet
-from pxp_fsm.experiments.statistics import estimate
+from pxp_fsm.experiments.statistics import estimate, rounded
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.easylan.distance.lmd import Distance, network_distance
 from pxp_fsm.plugins.easylan.distance.measures import (
@@ -543,14 +543,17 @@ def format_score(scores: Sequence[Score]) -> str:
         return "-"
     passed, undecided = sum(part.passed for part in scores), sum(part.undecided for part in scores)
     if undecided:
-        return f"{passed / total:.2f} to {(passed + undecided) / total:.2f}, not all judged"
+        return (
+            f"{rounded(passed / total)} to {rounded((passed + undecided) / total)}, not all judged"
+        )
     outcomes = {
         (seed, scored.example.input): scored.passes is True
         for seed, part in enumerate(scores)
         for scored in part.scored
     }
     estimated = estimate(outcomes)
-    return f"{estimated.share:.2f} ({estimated.interval.low:.2f}-{estimated.interval.high:.2f})"
+    bounds = f"{rounded(estimated.interval.low)}-{rounded(estimated.interval.high)}"
+    return f"{rounded(estimated.share)} ({bounds})"
 
 
 def _by_condition(measured: Sequence[Measured]) -> Mapping[Condition, Sequence[Measured]]:
