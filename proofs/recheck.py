@@ -504,6 +504,7 @@ TABLE_KEYS |= {"states", "rows", "properties"}
 ROW_KEYS = {"number", "from", "to", "guard", "send", "receive", "event", "when", "urgent", "carry"}
 ROW_KEYS |= {"partner", "do", "by", "about"}
 RESERVED = {"who", "tag", "kind", "over", "ends", "next", "msg"}
+WORDS_OF_STEPS = {"NONE", "send", "receive", "event"}
 MOST_NODES = 200_000
 
 
@@ -785,7 +786,7 @@ class Sessions:
                     raise ValueError(f"{name} is declared in two ways")
         self.starts = self.names.index(part["starts"]) if part.get("starts") else None
         self.theory = self._theory(part.get("relations"))
-        self.members = {*self.names, "NONE", "send", "receive", "event"}
+        self.members = {*self.names} | WORDS_OF_STEPS
         self.members |= {x for table in self.tables for x in table.members | table.places}
         declared = [(i, x, d) for i, t in enumerate(self.tables) for x, d in t.registers.items()]
         self.finite = [(i, x) for i, x, d in declared if kind_of(d) not in ("int", "id")]
@@ -829,6 +830,8 @@ class Sessions:
         """Raise ValueError where a name could stand for two things, or a ghost is none."""
         own = {x for t in self.tables for x in (*t.registers, *t.oracles)}
         seen, ghosts = {*self.parameters}, self.part["ghosts"]
+        if unclear := {*self.names} & (RESERVED | WORDS_OF_STEPS):
+            raise ValueError(f"in claims {min(unclear)} is no member; call the member otherwise")
         clash = seen & own or (own | seen) & (RESERVED | self.members)
         if clash or {*ghosts} & (seen | RESERVED | self.members):
             raise ValueError(f"a name stands for two things: {clash or ', '.join(ghosts)}")
@@ -837,10 +840,11 @@ class Sessions:
             keys = [{"init", "step", "type"}, {"init", "step", "of"}]
             if not NAME.fullmatch(name) or {*ghost} not in keys:
                 raise ValueError(f"this is no ghost: {name}")
-            if len({*ghost.get("of", ())}) < len(ghost.get("of", ())):
-                raise ValueError(f"ghost {name} has a member twice")
+            of = ghost.get("of", [])
+            if type(of) is not list or not all(map(NAME.fullmatch, of)) or len({*of}) < len(of):
+                raise ValueError(f"ghost {name} has a member twice, or one that is no name")
             if type(ghost["init"]) is not kinds[kind_of(ghost)] or (
-                "of" in ghost and ghost["init"] not in ghost["of"]
+                kind_of(ghost) == "of" and ghost["init"] not in of
             ):
                 raise ValueError(f"ghost {name} has no value to begin with")
         partners = {row.partner for t in self.tables for row in t.rows} - {""}
@@ -907,12 +911,9 @@ class Sessions:
             return (self.names.index(who), rest) if who in self.names else name
 
         def note() -> None:
-            for tree in (*self.stated, *self.steps_of.values()):
-                read(
-                    tree,
-                    globally,
-                    {true} | every,
-                )
+            whole = (*self.stated, *self.steps_of.values(), self.followed)
+            for tree in filter(None, whole):
+                read(tree, globally, {true} | every)
             for i, table in enumerate(self.tables):
                 own = lambda name, i=i: (i, name)  # noqa: E731
                 for guard in filter(None, table.guards.values()):

@@ -10,9 +10,10 @@ here is trusted: what is found goes into a certificate, and that is checked.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from proofs import recheck
@@ -218,37 +219,37 @@ class _Search:
     def used_by(
         self, tables: list[tuple[str, recheck.Rules]], part: Part, kept: list[Linear]
     ) -> list[Any]:
-        """The lemmas that the checker will use."""
+        """Few lemmas, of which one refutes each case that the checker will ask about."""
         about = _Recorded()
+        by_bits = dict[int, frozenset[int]]()
         for literals in self.lemmas:
-            about.learn([about.literal(self.about.atoms[number]) for number in literals])
+            own = {about.literal(self.about.atoms[number]) for number in literals}
+            about.learn(own)
+            by_bits[sum(1 << literal for literal in own)] = literals
         sessions = _explored(tables, part, kept, about)
         for claim in part["claims"]:
             sessions.against(claim)
-        used = {
-            frozenset(about.atoms[n] for n in range(bits.bit_length()) if bits >> n & 1)
-            for bits in about.used
-        }
-        return [
-            lemma
-            for literals, lemma in self.lemmas.items()
-            if frozenset(self.about.atoms[number] for number in literals) in used
-        ]
+        left, used = [*about.refuted], set[frozenset[int]]()
+        while left:  # the lemma first that refutes most of what is left
+            ((bits, _),) = Counter(chain.from_iterable(left)).most_common(1)
+            left = [lemmas for lemmas in left if bits not in lemmas]
+            used.add(by_bits[bits])
+        return [lemma for literals, lemma in self.lemmas.items() if literals in used]
 
 
 class _Recorded(Knowledge):
-    """What is known, with the lemmas that were used."""
+    """What is known, with the lemmas that refute each case, any of which will do."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.used = set[int]()
+        self.refuted = dict[tuple[int, ...], None]()
 
     def impossible(self, given: int, literal: int) -> bool:
         both = given | 1 << literal
-        used = next((b for b in self.lemmas.get(literal, ()) if b & both == b), None)
-        if used is not None:
-            self.used.add(used)
-        return used is not None
+        lemmas = tuple(bits for bits in self.lemmas.get(literal, ()) if bits & both == bits)
+        if lemmas:
+            self.refuted[lemmas] = None
+        return bool(lemmas)
 
 
 def _ranked(sessions: Sessions, claim: Any) -> Any:

@@ -72,6 +72,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
                 *("reductions", "reductions_fair", "reduction_traps", "folding", "coloring"),
                 *("chosen_guards", "compatibility", "endless_systems", "compiled_systems"),
                 *("compiled_formulas", "machines", "options", "system_details"),
+                *("message_systems", "running_systems"),
             )
         ),
         "tests/automata/test_unfolding.py",
@@ -80,7 +81,8 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         f"tests/proofs/test_{name}.py"
         for name in (
             *("naive_lassos", "logic", "compiled_formulas", "session_formulas", "termination"),
-            *("monitor", "system_monitors", "systems", "fair_systems"),
+            *("monitor", "system_monitors", "systems", "fair_systems", "past", "satisfiability"),
+            "explained_checks",
         )
     ),
     "sessions": tuple(
@@ -94,7 +96,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         f"tests/proofs/test_{name}.py"
         for name in (
             *("compiled", "compiled_systems", "compiled_formulas", "webassembly", "limits"),
-            *("stopped_checks", "verdicts", "trace_exports"),
+            *("stopped_checks", "verdicts", "trace_exports", "clauses"),
         )
     ),
     "rules": tuple(

@@ -57,7 +57,7 @@ MODULES: Mapping[str, tuple[ModuleType, ...]] = {
     "systems": _rooms(
         *("systems.checking", "systems.coloring", "systems.compatibility", "systems.encoding"),
         *("systems.fairness", "systems.folding", "systems.partial_order", "systems.paths"),
-        *("systems.intervals", "systems.options"),
+        *("systems.intervals", "systems.options", "systems.pictures"),
         *("systems.product", "systems.propositions", "systems.reachability"),
         *("systems.receptions", "systems.replay", "systems.results", "systems.standard_checks"),
         *("systems.symmetry", "systems.tables"),
@@ -65,7 +65,7 @@ MODULES: Mapping[str, tuple[ModuleType, ...]] = {
     "logic": _rooms(
         *("logic.checking", "logic.fairness", "logic.formulas", "logic.graph", "logic.monitor"),
         *("logic.parsing", "logic.product", "logic.satisfiability", "logic.sessions"),
-        *("logic.tableau", "logic.termination"),
+        *("logic.explanations", "logic.past", "logic.tableau", "logic.termination"),
     ),
     "sessions": _rooms(
         *("sessions.answers", "sessions.explicit", "sessions.model"),

@@ -33,7 +33,7 @@ def test_the_real_certificate_is_accepted(protocol: str, tmp_path: Path) -> None
 
 @protocols
 def test_a_certificate_is_of_a_few_kilobytes(protocol: str) -> None:
-    assert FILES[protocol].stat().st_size < 15_000
+    assert FILES[protocol].stat().st_size < 11_000
 
 
 @protocols

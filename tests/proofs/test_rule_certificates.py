@@ -19,7 +19,7 @@ import pxp_fsm as pxp
 from proofs import recheck
 from proofs.check import answer
 from proofs.requests import Request
-from proofs.rules.prover import prove
+from proofs.rules.prover import prove, prove_tables
 from pxp_fsm.automata.expressions import BOOL, INT, ExpressionError, enumeration, parse_expression
 from pxp_fsm.automata.tables import load_automaton
 from tests.proofs import random_rules
@@ -178,6 +178,67 @@ FORGERIES: dict[str, Change] = {
 def test_a_forgery_is_not_accepted(name: str) -> None:
     assert accepts(certificate("commit"), *raw_tables("commit"))
     assert not accepts(changed("commit", FORGERIES[name]), *raw_tables("commit"))
+
+
+COUNTING = """
+format = 1
+name = "counting"
+title = "Counts without end"
+initial = "A"
+final = ["Z"]
+states = [{ name = "A" }, { name = "Z" }]
+rows = [
+  { from = "A", to = "A", event = "UP", do = { count = "count + 1", up = "true" } },
+  { from = "A", to = "Z", event = "STOP" },
+]
+[registers]
+count = { init = 0, min = 0 }
+up = { type = "bool", init = false }
+on = { type = "bool", init = true }
+"""
+
+
+def counted(member: str = "m", **part: Any) -> Any:
+    """A certificate of COUNTING; its claim is true if the part changes nothing."""
+    claim = {"name": "ends", "check": "never", "never": f"{member}.at == Z and not over"}
+    rest: dict[str, Any] = {
+        "relations": None,
+        "starts": "",
+        "assume": [],
+        "ghosts": {},
+        "while": "",
+        "lemmas": [],
+    }
+    atoms = [[[[f"{member}.count", 1]], -3]]
+    whole = {**rest, "atoms": atoms, "claims": [claim], **part}
+    digest = recheck.Rules(tomllib.loads(COUNTING)).digest
+    return {"format": 1, "members": [[member, digest]], "parts": [whole]}
+
+
+LINE = "a\nok    all-is-well: never over"
+MISNAMED: dict[str, Any] = {
+    "a member called next": counted("next", claims=never("next.up")),
+    **{f"a member called {name}": counted(name) for name in ("msg", "over", "NONE", "event")},
+    "a register that is always true": counted(claims=never("m.count > 3"), **{"while": "m.on"}),
+    "a ghost with two lines": counted(ghosts={"g": {"of": [LINE], "init": LINE, "step": "g"}}),
+    "a ghost of nothing": counted(ghosts={"g": {"type": "of", "init": LINE, "step": "g"}}),
+    "a ghost of letters": counted(ghosts={"g": {"of": "ab", "init": "a", "step": "g"}}),
+}
+
+
+@pytest.mark.parametrize("name", MISNAMED)
+def test_a_name_that_means_something_else_makes_nothing_true(name: str) -> None:
+    raw = tomllib.loads(COUNTING)
+    assert accepts(counted(), raw)
+    assert not accepts(counted(claims=never("m.up")), raw)
+    assert not accepts(MISNAMED[name], raw)
+
+
+def test_of_a_member_with_such_a_name_nothing_is_proved() -> None:
+    part = counted("next", claims=never("next.up"))["parts"][0]
+    proof = prove_tables({"next": tomllib.loads(COUNTING)}, part)
+    assert proof.proved == ()
+    assert ["call the member otherwise" in text for text in proof.obstacles.values()] == [True]
 
 
 def test_a_certificate_about_ids_is_of_every_value() -> None:
