@@ -88,7 +88,8 @@ class Verdict:
     messages that are not received where the trace ends, `waiting` each member that waits in vain.
     `impossible`: something has to stay possible, and is not any more from where the trace ends.
     `error` is what a decision function raised, with its traceback, where that is why it is UNKNOWN.
-    `fault` is what was found in a file, with its place.
+    `fault` is what was found in a file, with its place. `remedy` says what may decide what is
+    UNKNOWN, where something else than a higher limit does.
     """
 
     status: Status
@@ -101,6 +102,7 @@ class Verdict:
     impossible: bool = False
     error: Exception | None = field(default=None, repr=False, compare=False)
     fault: Fault | None = field(default=None, repr=False, compare=False)
+    remedy: str = field(default="", repr=False, compare=False)
 
     @property
     def holds(self) -> bool:

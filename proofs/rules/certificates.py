@@ -9,19 +9,24 @@ the tables, and is asked before a certificate is made.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from proofs import recheck
 from proofs.core.results import Result, Status, Verdict
+from proofs.logic import parse
 from proofs.rules import conditions
 from proofs.rules.prover import PartProof, prove
 from proofs.systems import System
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.expressions import BOOL, INT
 from pxp_fsm.automata.serialization import document
 from pxp_fsm.automata.table_files import Property
+from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 
 TITLES = {
@@ -129,13 +134,46 @@ def _proved(
     return [results[id(claimed)] for claimed in asked], certificate_of(members, proofs)
 
 
+_EXPLORED = {"terminates": "--formula 'F ended'", "never-stuck": "--property no-deadlock"}
+"""What explores, for some values of parameters, what a claim says for all."""
+
+
+def _remedy(tables: Sequence[Automaton], claim: Mapping[str, Any]) -> str:
+    """What explores a claim that is not proved, for one value of each parameter."""
+    values = dict[str, str]()
+    for parameter in (declared for table in tables for declared in table.rules.parameters):
+        if parameter.type.members:
+            values[parameter.name] = min(parameter.type.members)
+        else:
+            number = str(max(parameter.minimum or 0, 3))
+            values[parameter.name] = "true" if parameter.type == BOOL else number
+    for oracle in (declared for table in tables for declared in table.rules.oracles):
+        if oracle.type == INT:
+            values[oracle.name] = f"{oracle.minimum or 0}..{(oracle.minimum or 0) + 3}"
+    fixed = ",".join(f"{name}={value}" for name, value in values.items())
+    never = re.sub(r"\w+", lambda word: values.get(word[0], word[0]), claim.get("never", ""))
+    for written, in_logic in _IN_LOGIC.items():
+        never = re.sub(written, in_logic, never)
+    explored = _EXPLORED.get(claim["check"], "")
+    if never:
+        with suppress(UsageError):  # not every expression is a formula
+            parse(f"AG !({never})")
+            explored = f"--formula 'AG !({never})'"
+    options = " ".join(filter(None, (f"--with {fixed}" if fixed else "", explored)))
+    return f"explore one case: {options}" if options else ""
+
+
+_IN_LOGIC = {r"\.at == ": "@", "==": "=", r"\band\b": "&", r"\bor\b": "|", r"\bnot ": "!"}
+"""How formulas of temporal logic write what expressions write otherwise."""
+
+
 def _result(
     tables: Sequence[Automaton], claimed: Property, obstacle: str, subject: str, peers: str
 ) -> Result:
     """HOLDS for all, or UNKNOWN."""
     claim = claimed.claim["claims"][0]
     assumed = list(recheck.given(claimed.claim))
-    verdict = Verdict(Status.UNKNOWN, obstacle)
+    verdict = Verdict(Status.UNKNOWN, obstacle, remedy=_remedy(tables, claim))
     if not obstacle:
         numbers = dict.fromkeys(
             parameter.name for table in tables for parameter in table.rules.parameters

@@ -209,7 +209,8 @@ def search_unbounded(
             reason = f"not {kind} for any k up to {k}; with {k}, {bounded.unmet.reason}"
             trace = bounded.trace_to(bounded.unmet.state)
     for name in left:
-        yield name, Verdict(Status.UNKNOWN, reason, trace)
+        remedy = "check one capacity: --channel fifo:2"
+        yield name, Verdict(Status.UNKNOWN, reason, trace, remedy=remedy)
 
 
 def _searched(system: System, k: int, effort: Effort) -> WithinCapacity:

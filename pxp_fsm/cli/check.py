@@ -57,8 +57,8 @@ def tables(request: options.CheckTables) -> int:
     if not request.as_json:
         for path in written:
             click.echo(printable(f"Certificate: {path}"))
-        for note in checked.notes:
-            click.echo(printable(f"Note: {note}"))
+        for note in (*(f"Note: {note}" for note in checked.notes), *_remedies(computed)):
+            click.echo(printable(note))
         fails = [
             line.name for line in computed if line.status is Status.FAILS and not line.as_expected
         ]
@@ -74,6 +74,16 @@ def tables(request: options.CheckTables) -> int:
     if interrupt is not None:
         raise interrupt
     return results.exit_code(computed)
+
+
+def _remedies(computed: Iterable[Result]) -> Iterator[str]:
+    """What may decide what is UNKNOWN."""
+    names = dict[str, dict[str, None]]()
+    for result in computed:
+        names.setdefault(result.verdict.remedy, {})[result.name] = None
+    for remedy, of in names.items():
+        if remedy:
+            yield f"To decide {', '.join(of)}: {remedy}"
 
 
 def _write(computed: tuple[Result, ...], request: options.CheckTables) -> None:

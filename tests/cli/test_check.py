@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -291,3 +292,17 @@ def test_what_does_not_go_with_running_agents_is_refused(
     done = pxp("check", *options, "--property", "running", cwd=tmp_path)
     assert done.returncode == 2
     assert remedy in done.stderr
+
+
+def test_what_is_unknown_is_told_what_may_decide_it(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "with_rules" / "net.toml").read_text("utf-8")
+    for table in ("net_manager.toml", "net_bidder.toml"):
+        text = text.replace(table, (ROOT / "examples" / "with_rules" / table).as_posix())
+    net = tmp_path / "net.toml"
+    net.write_text(text.replace("manager.ticks > deadline", "manager.ticks > 2"), "utf-8")
+    done = pxp("check", "net.toml", "--channel", "sync", "--channel", "fifo:2", cwd=tmp_path)
+    advice = [line for line in done.stdout.splitlines() if line.startswith("To decide ")]
+    explored = [shlex.split(line.partition("explore one case: ")[2]) for line in advice]
+    assert ["--with", "deadline=3", "--formula", "AG !(manager.ticks > 2)"] in explored
+    assert ["--with", "deadline=3", "--formula", "AG !(left@HIRED & right@HIRED)"] in explored
+    assert pxp("check", "net.toml", *explored[-1], cwd=tmp_path).returncode in (0, 1)

@@ -432,6 +432,7 @@ def test_a_condition_that_fails_is_told_with_a_trace() -> None:
         assert verdict.reason == (
             "not k-CIBI for any k up to 2; with 2, c receives x from a, while b may send it y"
         )
+        assert verdict.remedy == "check one capacity: --channel fifo:2"
         assert verdict.trace is not None
         assert verdict.trace.labels == ("a>c +x",)
 
