@@ -43,6 +43,7 @@ def pages() -> dict[str, str]:
     [
         "docs/tutorial_agents.md",
         "docs/tutorial_experiment.md",
+        "docs/tutorial_gateway.md",
         "docs/running_systems.md",
         "examples/own_protocol/README.md",
     ],
