@@ -254,6 +254,9 @@ _COLUMNS = ("subject", "property", "assumptions", "verdict")
 _WIDEST = 128
 """How wide the aligned columns may be together; with the seconds a row then has 140 columns."""
 
+_NAME = 40
+"""Characters of a property that are aligned all the same: a check's name, not a long formula."""
+
 
 def table(results: Sequence[Result]) -> Iterator[str]:
     """The results as lines of text, below a header, and a last line that sums up.
@@ -264,7 +267,7 @@ def table(results: Sequence[Result]) -> Iterator[str]:
         (result.subject, result.name, result.assumptions, _status(result)) for result in results
     ]
     widths = _widths([_COLUMNS, *rows])
-    widths[1] = max(len(_COLUMNS[1]), min(widths[1], widths[1] + _WIDEST - sum(widths)))
+    widths[1] = min(widths[1], max(_NAME, widths[1] + _WIDEST - sum(widths)))
     if results:
         yield f"  {_aligned(_COLUMNS, widths)}  seconds"
     for result, row in zip(results, rows, strict=True):

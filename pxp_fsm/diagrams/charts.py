@@ -221,7 +221,7 @@ class Chart:
         waits = [line for sentence in chart.waits for line in wrapped(sentence, wide)]
         if waits:
             yield _Words("waits", waits, 10, FATAL, 12)
-        if style.title and legible(chart.note):
+        if legible(chart.note):
             yield _Words("note", wrapped(chart.note, characters(style, 10, 58)), 10, GREY, 10)
         if style.legend and chart.legend:
             yield _Words("legend", explanation(chart.legend, characters(style, 9, 70)), 9, GREY, 12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -102,6 +102,8 @@ WIDER = 1.15
 """How much wider than Helvetica a viewer's font may be (DejaVu Sans): no line is cut off."""
 _BLANK = 0.5
 """The room that Graphviz leaves for a no-break blank, in ems."""
+_RULE = 20
+"""Characters that a line of a condition or an update has at least: `/ left_bid := true` is one."""
 _MANY, _FEW = 4, 3
 """Arrows to a state from which they end at references, and to which those of a row are joined."""
 
@@ -112,14 +114,27 @@ def to_dot(diagram: StateDiagram, style: Style = PLAIN, layout: Layout = USUAL) 
 
 
 def characters(style: Style, size: float, most: int) -> int:
-    """How many characters of this size stand in a line: `most`, or what fits a given width."""
-    return most if style.width is None else max(20, min(most, int(style.width / (0.5 * size))))
+    """How many characters of this size stand in a line: `most`, or what fits a given width.
+
+    In a column whose letters are smaller, what is drawn is made smaller: more of them fit.
+    """
+    if style.room is None:
+        return most
+    return max(20, min(most, int(style.room.width / style.room.largest / (0.5 * size))))
 
 
 def _wide_label(lines: list[str]) -> str:
     """A label that nothing else may be as wide as: it has room for a wider font than Helvetica."""
     blanks = round((WIDER - 1) / 2 * max(map(ems, lines)) / _BLANK)
     return label(*lines, blanks=blanks)
+
+
+def lines_of(row: EdgeRow, layout: Layout) -> Iterator[str]:
+    """What stands at an arrow for `row`; its condition and its updates have lines of their own."""
+    text, *rules = row.lines
+    yield from wrapped(text, layout.wrap, whole_words=True)
+    for rule in rules:
+        yield from wrapped(rule, max(layout.wrap, _RULE), whole_words=True)
 
 
 def explanation(legend: Legend, width: int) -> list[str]:
@@ -155,7 +170,7 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
             legend += (("dashed box", "the state of this name, which is drawn elsewhere"),)
         cut = {} if layout.quick else _cut(diagram.edges)
         for edge, sign in cut.items():
-            others = "; ".join(map(_line_of, edge.rows[_SHOWN:]))
+            others = "; ".join(map(str, edge.rows[_SHOWN:]))
             legend += ((f"({sign})", f"{edge.source} → {edge.target}: {others}"),)
         if legend:
             lines = explanation(legend, characters(style, 9, 90))
@@ -225,10 +240,6 @@ def _sign(number: int) -> str:
     """a, b, … z, aa, ab, …"""
     before, letter = divmod(number, 26)
     return (_sign(before - 1) if before else "") + chr(ord("a") + letter)
-
-
-def _line_of(row: EdgeRow) -> str:
-    return f"{row.text}  ×{row.taken}" if row.taken else row.text
 
 
 def _add_state(
@@ -314,9 +325,9 @@ def _add_edges(
 def _add_edge(
     graph: Digraph, source: str, target: str, edge: Edge, layout: Layout, sign: str = ""
 ) -> None:
-    rows = list(map(_line_of, edge.rows[:_SHOWN] if sign else edge.rows))
-    rows += [f"… {len(edge.rows) - _SHOWN} more ({sign})"] if sign else []
-    lines = [line for row in rows for line in wrapped(row, layout.wrap, whole_words=True)]
+    rows = edge.rows[: _SHOWN if sign else None]
+    lines = [line for row in rows for line in lines_of(row, layout)]
+    lines += [f"… {len(edge.rows) - _SHOWN} more ({sign})"] if sign else []
     look: dict[str, str] = {"class": "taken", **_BOLD} if edge.taken else {}
     if edge.refused:
         look = {"class": "refused", **REFUSED}

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
+from pxp_fsm.automata.expressions import str_of
 from pxp_fsm.automata.system import System
 from pxp_fsm.automata.unfolding import written
 from pxp_fsm.diagrams.model import (
@@ -113,7 +114,8 @@ def _edges(
             source,
             target,
             tuple(
-                EdgeRow(_line(row), sum(taken[t] for t in row), row[0].row) for row in rows.values()
+                EdgeRow(_line(row), sum(taken[t] for t in row), row[0].row, _rules(row[0]))
+                for row in rows.values()
             ),
             refused=fatal,
         )
@@ -122,13 +124,30 @@ def _edges(
 
 
 def _line(row: Sequence[Transition]) -> str:
-    """The text of one written row; a free choice to send shows its guard ⊤."""
+    """The text of one written row; a free choice to send, at any time, shows its guard ⊤."""
     first = row[0]
     actions = " ".join(_SIGNS[t.kind] + t.label for t in row)
     if first.partner:
         actions += f" {'to' if first.kind is Kind.SEND else 'from'} {first.partner}"
-    guard = first.guard or (_FREE if first.kind is Kind.SEND else None)
+    guard = first.guard or (_FREE if _is_free(first) else None)
     return f"{first.row} {guard} / {actions}" if guard else f"{first.row} {actions}"
+
+
+def _is_free(row: Transition) -> bool:
+    """Whether a row sends whenever its agent, or the schedule, chooses."""
+    return row.kind is Kind.SEND and row.guard is None and row.when is None
+
+
+def _rules(row: Transition) -> tuple[str, ...]:
+    """The condition and the updates of a row, as UML writes them; what is long is cut."""
+    return tuple(map(shortened, _written_rules(row)))
+
+
+def _written_rules(row: Transition) -> Iterator[str]:
+    if row.when is not None:
+        yield f"[{str_of(row.when)}]"
+    if row.do:
+        yield "/ " + "; ".join(f"{name} := {str_of(update)}" for name, update in row.do)
 
 
 def system_diagram(system: System) -> StateDiagram:
@@ -279,19 +298,40 @@ def _of_rows(automaton: Automaton, path: Sequence[Transition]) -> Iterator[tuple
         label = next((row.label for row in rows if row.kind is kind), None)
         if label is not None:
             yield f"{sign}{label}", _MEANINGS[kind].format(label)
-    if any(row.kind is Kind.SEND and not row.guard for row in rows):
+    if any(map(_is_free, rows)):
         yield _FREE, "always possible; somebody else chooses whether and when"
+    yield from _of_rules(automaton)
     guarded = next((row for row in rows if row.guard), None)
     if guarded is not None:
         then = f"{_SIGNS[guarded.kind]}{guarded.label}"
         yield f"{guarded.guard} / {then}", f"where {guarded.guard} is true, {then} follows"
     for guard in dict.fromkeys(row.guard for row in rows if row.guard):
-        if meaning := automaton.guards.get(guard):
+        if meaning := automaton.guards.get(guard) or _meaning(automaton, guard):
             yield guard, meaning
     if path:
         yield "×2", "taken twice on the path in bold"
     if automaton.final:
         yield "double ring", "an end state"
+
+
+def _of_rules(automaton: Automaton) -> Iterator[tuple[str, str]]:
+    """How the conditions and updates below the rows are read; whole, where they are cut there."""
+    written = {row.row: (*_written_rules(row),) for row in automaton.transitions}
+    signs = (("[", "possible only where this is true"), ("/", "what then becomes of the registers"))
+    for sign, meaning in signs:
+        of_sign = (rule for rules in written.values() for rule in rules if rule.startswith(sign))
+        if rule := next(of_sign, ""):
+            yield shortened(rule), meaning
+    for number, rules in written.items():
+        yield from ((f"{number} {rule[0]}", rule) for rule in rules if shortened(rule) != rule)
+
+
+def _meaning(automaton: Automaton, guard: str) -> str:
+    """By what a guard without words is decided; "" where its agent decides."""
+    if guard not in automaton.rules.whens:
+        return ""
+    when = automaton.rules.whens[guard]
+    return str_of(when) if when is not None else "where no other guard of its state is true"
 
 
 def _parties(names: Iterable[str]) -> Legend:

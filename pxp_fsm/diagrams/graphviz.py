@@ -21,7 +21,7 @@ from threading import Lock
 from typing import Any
 
 from pxp_fsm.artifacts import cache_folder, write_atomically
-from pxp_fsm.diagrams.dot import Layout, to_dot, wrapped
+from pxp_fsm.diagrams.dot import Layout, lines_of, to_dot
 from pxp_fsm.diagrams.model import Edge, StateDiagram
 from pxp_fsm.diagrams.text import ems, legible
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -303,9 +303,7 @@ def _lines(edge: Edge, layout: Layout) -> tuple[PlacedLine, ...]:
     if layout.quick:
         return ()
     return tuple(
-        PlacedLine(text, row.number)
-        for row in edge.rows
-        for text in wrapped(row.text, layout.wrap, whole_words=True)
+        PlacedLine(text, row.number) for row in edge.rows for text in lines_of(row, layout)
     )
 
 

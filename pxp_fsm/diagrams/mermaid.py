@@ -49,8 +49,9 @@ def _text(text: str) -> str:
 
 def _notes(diagram: Diagram, style: Style) -> str:
     """The note and the legend, as the text of a note."""
-    note = [diagram.note] if style.title and diagram.note else []
-    note += diagram.waits if isinstance(diagram, SequenceChart) else []
+    waits = diagram.waits if isinstance(diagram, SequenceChart) else None
+    has_note = bool(diagram.note) and (style.title or waits is not None)
+    note = [*([diagram.note] if has_note else []), *(waits or ())]
     legend = [f"{sign}: {meaning}" for sign, meaning in diagram.legend] if style.legend else []
     return _LINE.join(map(_text, [*note, *legend]))
 
@@ -61,8 +62,7 @@ def _states(diagram: StateDiagram, style: Style) -> list[str]:
     lines += [f'    state "{_text(node.name)}" as {ids[node.name]}' for node in diagram.nodes]
     lines += [f"    [*] --> {ids[node.name]}" for node in diagram.nodes if node.initial]
     for edge in diagram.edges:
-        rows = [f"{row.text} ×{row.taken}" if row.taken else row.text for row in edge.rows]
-        label = _LINE.join(map(_text, rows))
+        label = _LINE.join(_text(line) for row in edge.rows for line in row.lines)
         if edge.target:
             lines.append(f"    {ids[edge.source]} --> {ids[edge.target]} : {label}")
         else:  # what comes in and is not received has no state to lead to

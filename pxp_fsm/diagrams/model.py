@@ -27,14 +27,24 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class EdgeRow:
-    """One line at an arrow, such as `3 RAT / +RATIFY`, and how often a path has taken it.
+    """What an arrow says of a row, such as `3 RAT / +RATIFY`, and how often a path has taken it.
 
     `number` is that of the written row, which may leave several states; 0 where there is none.
+    `rules` stand below the text: the condition `[k < 3]`, the updates `/ k := k + 1`.
     """
 
     text: str
     taken: int = 0
     number: int = 0
+    rules: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The text with its count, and the rules below it, each in a line."""
+        return (f"{self.text}  ×{self.taken}" if self.taken else self.text, *self.rules)
+
+    def __str__(self) -> str:
+        return " ".join(self.lines)
 
 
 @dataclass(frozen=True, slots=True)

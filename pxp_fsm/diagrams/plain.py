@@ -14,7 +14,8 @@ def to_text(diagram: Diagram, style: Style = PLAIN) -> str:
     """`diagram` in lines of text: a chart with its lifelines, or an automaton's rows by state."""
     drawn = _states(diagram) if isinstance(diagram, StateDiagram) else _sequence(diagram)
     title = [legible(diagram.title), ""] if style.title and diagram.title else []
-    note = ["", legible(diagram.note)] if style.title and diagram.note else []
+    has_note = bool(diagram.note) and (style.title or isinstance(diagram, SequenceChart))
+    note = ["", legible(diagram.note)] if has_note else []
     legend = [f"{sign}: {meaning}" for sign, meaning in diagram.legend] if style.legend else []
     lines = [*title, *drawn, *note, *map(legible, legend)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -33,9 +34,8 @@ def _states(diagram: StateDiagram) -> list[str]:
         lines.append(legible(node.name) + (f" ({', '.join(signs)})" if signs else ""))
         for edge in (edge for edge in diagram.edges if edge.source == node.name):
             for row in edge.rows:
-                taken = f"  ×{row.taken}" if row.taken else ""
                 arrow = f"─→ {legible(edge.target)}" if edge.target else "─┤ not received"
-                lines.append(f"  {legible(row.text)}{taken} {arrow}")
+                lines.append(f"  {legible(str(row))} {arrow}")
     return lines
 
 

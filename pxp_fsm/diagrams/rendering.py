@@ -69,9 +69,8 @@ QUICK = (
 CONFUSED = 3
 """Crossings for each arrow from which nobody follows one."""
 
-LEAST, GOOD, LABEL = 6.0, 8.0, 10.0
-"""Points: smaller letters cannot be read in print; with these no other layout is looked for; and
-the letters at an arrow as it is drawn."""
+LEAST, GOOD = 6.0, 8.0
+"""Points: smaller letters cannot be read in print; with these no other layout is looked for."""
 
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 _MAX_PIXELS = 50_000_000
@@ -281,7 +280,7 @@ def _quick(diagram: StateDiagram, style: Style) -> Arranged:
 def _for_paper(diagram: StateDiagram, style: Style) -> Arranged | None:
     """The layout with the largest letters; None where each takes too much work."""
     assert style.room is not None  # noqa: S101 - it is for a paper
-    largest, fuel = _largest(style.room), Fuel(FUEL)
+    largest, fuel = style.room.largest, Fuel(FUEL)
     best: Arranged | None = None
     for layout in _layouts(style):
         if len(diagram.edges) > MANY and not layout.references:
@@ -341,7 +340,7 @@ def _pages(diagram: Diagram, style: Style) -> tuple[PageSize | None, list[Arrang
         wider = max(1.0, chart.width / (_A4.width - 2 * _MARGIN))
         sheet, largest = PageSize(*(wider * side for side in (_A4.width, _A4.height, _MARGIN))), 1.0
     else:
-        sheet, largest = PageSize(room.width, room.height, 0.0), _largest(room)
+        sheet, largest = PageSize(room.width, room.height, 0.0), room.largest
         whole = min(largest, room.width / chart.width, room.height / chart.height(chart.whole))
         if SMALLEST * whole >= LEAST:
             return None, [_chart(diagram, style)]
@@ -430,10 +429,5 @@ def _fitted(
     if room is None:
         return Arranged(source, canvas, quick=quick, confused=quick or confused)
     width, height = canvas.size
-    scale = min(_largest(room), room.width / width, room.height / height)
+    scale = min(room.largest, room.width / width, room.height / height)
     return Arranged(source, canvas, scale, quick, quick or confused)
-
-
-def _largest(room: Room) -> float:
-    """How much larger a drawing may be made: labels are not larger than the paper's letters."""
-    return 1.0 if room.letters is None else min(1.0, room.letters / LABEL)

@@ -23,6 +23,9 @@ _SIZE = re.compile(rf"{_LENGTH}(?:\s*[x×]\s*{_LENGTH})?")
 _LEAST, _MOST = 20.0, 7200.0
 _FAMILY = re.compile(r"[\w. -]{1,80}")
 
+LABEL = 10.0
+"""Points of the letters at an arrow as it is drawn."""
+
 GENERIC = ("sans-serif", "serif", "monospace")
 """The fonts that every viewer and LaTeX have under some name."""
 
@@ -37,6 +40,11 @@ class Room:
     width: float
     height: float
     letters: float | None = None
+
+    @property
+    def largest(self) -> float:
+        """How much larger a drawing may be made: its labels are at most as large as the letters."""
+        return 1.0 if self.letters is None else min(1.0, self.letters / LABEL)
 
 
 def _class(width: float, height: float, letters: float) -> Room:
@@ -127,7 +135,9 @@ class Style:
     )
     paper: str | None = paper_option()
     size: str | None = size_option()
-    title: bool = option("Draw the title and the note; a paper's caption has them.", True)
+    title: bool = option(
+        "Draw the title, and an automaton's note; a paper's caption has them.", True
+    )
     legend: bool = option(
         "Explain the notation below the drawing: signs, guards, and who m and h are.", False
     )

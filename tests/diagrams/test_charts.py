@@ -272,3 +272,13 @@ def test_each_message_is_taken_in_the_steps_that_deliver_it() -> None:
         ]
     chart = actions_chart(events, {"a": "A", "b": "B"}, title="t")
     assert [arrow.received for arrow in chart.arrows] == [(n,) for n in range(2, 4001, 2)]
+
+
+@pytest.mark.parametrize("form", ["svg", "mermaid", "text", "tikz"])
+def test_without_its_title_a_chart_has_its_facts(form: str) -> None:
+    events = [Event(1, Send("a", "b", "GO")), Event(2, External("CRASH"))]
+    chart = actions_chart(events, {"a": "END", "b": "DOWN"}, title="What fails", note="over sync")
+    drawn = render(chart, form, Style(title=False)).decode()
+    assert "What fails" not in drawn
+    plain = drawn.replace("#59;", ";").replace("&#59;", ";")
+    assert "over sync; CRASH in step 2" in plain

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageChops, ImageOps
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
-from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
+from pxp_fsm.automata.tables import BUILTIN, build_automaton, builtin, load_automaton
 from pxp_fsm.automata.unfolding import unfolded
 from pxp_fsm.diagrams import (
     SUFFIXES,
@@ -476,3 +476,52 @@ def test_states_of_a_group_begin_with_its_name_where_frames_would_cross() -> Non
     shown = [texts(group) for group in drawn.iter(f"{SVG}g") if group.get("class") == "node"]
     assert ["DECIDE", "j=1", "last=INIT", "stop=false"] in shown
     assert not list(groups(ET.tostring(drawn), "cluster"))[2:]
+
+
+RULED = build_automaton(
+    "counter",
+    [
+        {"from": "A", "to": "A", "send": "GO", "when": "n < most", "do": {"n": "n + 1"}},
+        {"from": "A", "to": "C", "receive": "STOP", "do": {"n": "0", "is_late": "true"}},
+        {"from": "C", "to": "B", "guard": "LOW", "send": "END"},
+        {"from": "C", "to": "B", "guard": "REST", "send": "OVER"},
+        {"from": "A", "to": "B", "event": "LEAVE", "when": " or ".join(["n == most"] * 6)},
+    ],
+    final=["B"],
+    guards={"LOW": {"when": "n < most"}, "REST": {"when": "else"}},
+    parameters={"most": {"min": 0}},
+    registers={"n": {"init": 0, "min": 0}, "is_late": {"type": "bool", "init": False}},
+)
+"""A table whose rows have conditions and updates."""
+
+
+def test_a_row_says_its_condition_and_its_updates_and_is_not_called_always_possible() -> None:
+    diagram = state_diagram(RULED)
+    rows = {row.number: row for edge in diagram.edges for row in edge.rows}
+    assert rows[1].lines == ("1 +GO", "[n < most]", "/ n := n + 1")
+    assert rows[2].lines == ("2 −STOP", "/ n := 0; is_late := true")
+    assert rows[3].lines == ("3 LOW / +END",)
+    long = " or ".join(["n == most"] * 6)
+    assert rows[5].rules == (f"[{long}"[:59] + "…",)
+    legend = dict(diagram.legend)
+    assert "⊤" not in legend
+    assert legend["[n < most]"] == "possible only where this is true"
+    assert "registers" in legend["/ n := n + 1"]
+    assert legend["5 ["] == f"[{long}]"
+    assert legend["LOW"] == "n < most"
+    assert "no other guard" in legend["REST"]
+    for form in ("text", "mermaid", "dot", "svg", "tikz"):
+        drawn = render(diagram, form, Style(paper=None if form == "mermaid" else "ieee")).decode()
+        plain = drawn.replace("#91;", "[").replace("#93;", "]").replace("#58;", ":")
+        plain = plain.replace("#60;", "<").replace("#61;", "=").replace("&lt;", "<")
+        plain = plain.replace(r"\textless{}", "<").replace("\N{NO-BREAK SPACE}", " ")
+        plain = plain.replace("&#160;", " ").replace("&#45;", "-")
+        for text in ("[n < most]", "/ n := n + 1"):
+            assert text in plain, (form, text)
+        assert "⊤" not in plain and r"\top" not in plain
+
+
+def test_with_its_registers_in_its_states_a_row_is_free_where_its_condition_is_true() -> None:
+    diagram = state_diagram(unfolded(RULED, {"most": 1}))
+    texts = {row.lines for edge in diagram.edges for row in edge.rows if row.number == 1}
+    assert texts == {("1 ⊤ / +GO",)}

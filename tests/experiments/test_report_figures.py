@@ -134,3 +134,24 @@ def test_boxes_of_a_flow_are_as_high_as_their_sessions_are_many(
     whole = heights[0] / len(sessions)
     assert heights == pytest.approx([count * whole for count in counts], abs=0.05)
     assert counts[0] == len(sessions)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_column_of_a_paper_has_the_whole_flow_of_ten_messages(paper: str) -> None:
+    tally = RunTally()
+    for number in range(20):
+        steps = [ObservedMessage(True, "INIT", "y", None)]
+        steps += [ObservedMessage(True, "REFUTE", "y", None)] * (9 if number == 0 else number % 9)
+        ending = "bound" if number == 0 else "ratified"
+        tally.add(ObservedSession(f"s{number}", 1, number, "i", 10, ending, tuple(steps)))
+    canvas = figures.chart("t", tally, PAPERS[paper]).canvas
+    shown = [text for text, *_ in texts(canvas)]
+    assert [*map(str, range(2, 11))] == [text for text in shown if text in map(str, range(2, 11))][
+        -9:
+    ]
+    assert not any(" of " in text for text in shown)
+    assert "bound" in shown
+    tags = [box for text, *box in texts(canvas) if text in ("REF", "REFUTE")]
+    assert len(tags) == 9
+    assert all(left[2] <= right[0] for left, right in pairwise(sorted(tags)))
+    check_inside(canvas)

@@ -120,3 +120,18 @@ def test_a_table_of_results_is_as_wide_as_its_longest_cells() -> None:
     head, row, _ = line("y" * 300)
     assert head.index("assumptions") < 120, "a long name does not push the others away"
     assert "y" * 300 in row
+
+
+def test_names_of_checks_leave_the_columns_in_line_however_much_is_assumed() -> None:
+    assumed = ("free guards, sync", "free guards, sync, fair to " + "coordinator, " * 6)
+    names = ("end-reachable-from-everywhere", "no-trap", "ends-if-strong-agents")
+    results = [
+        Result(
+            "coordinator; left, right: participant", name, "", assumptions, Verdict(Status.HOLDS)
+        )
+        for name in names
+        for assumptions in assumed
+    ]
+    header, *rows, _ = table(results)
+    assert {row.index("HOLDS") for row in rows} == {header.index("verdict")}
+    assert {row.index("free guards") for row in rows} == {header.index("assumptions")}

@@ -538,7 +538,7 @@ COLUMNS = 12
 
 _ORDER = (Tag.INIT, Tag.RATIFY, Tag.REVISE, Tag.REFUTE, Tag.REJECT, Tag.TERM)
 _WIDTH, _GAP, _LEAST, _BELOW = 0.16, 0.035, 0.055, 0.12
-_ROOM_OF_COLUMN = 32.0
+_ROOM_OF_COLUMN = 21.0
 """Points of a message's column at least: its tag stands in it."""
 
 Key = tuple[int, str, bool]
