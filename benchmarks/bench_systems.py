@@ -6,7 +6,8 @@ processes and channels (`--exported`: as `proofs.export` writes it), breadth fir
 its partial order off. Storm, with the extra `storm`, builds what `proofs.export` writes in PRISM's
 language with its explicit engine, where the states are not too many. Search is set against search,
 in CPU seconds of one core, the least of several runs; then the whole command against the whole of
-SPIN: generating, compiling, searching. MB is the peak beyond what the process had before it.
+SPIN: generating, compiling, searching. The runs alternate, so that what else the machine does meets
+all of them. MB is the peak beyond what the process had before it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from proofs.systems import Composition
 
 ROWS = ((2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (6, 8), (8, 4))
@@ -103,8 +106,8 @@ def promela(agents: int, capacity: int) -> str:
     return "\n".join([*lines, "active proctype hub()", "{ end: do", *takes, "  od", "}", ""])
 
 
-def probe(agents: int, capacity: int, how: str, runs: int) -> None:
-    """Explore in a process of its own, and print what the fastest of the runs took."""
+def probe(agents: int, capacity: int, how: str) -> None:
+    """Explore in a process of its own, and print what it took."""
     from proofs.core.limits import Effort
     from proofs.core.table_search import explore_tables
     from proofs.logic.fairness import demand
@@ -134,15 +137,10 @@ def probe(agents: int, capacity: int, how: str, runs: int) -> None:
         print(json.dumps([0, time.process_time() - started, peak() - before, 0]))
         return
     explore_tables(tables_of(composition(2, 1)), Effort())  # compiles
-    tables, seconds, before = tables_of(model), float("inf"), peak()
-    for _ in range(runs):
-        started = time.process_time()
-        reached = explore_tables(tables, Effort())
-        seconds = min(seconds, time.process_time() - started)
-        counts = len(reached.states), reached.transitions
-        del reached
-        memory = peak() - before
-    print(json.dumps([counts[0], seconds, memory, counts[1]]))
+    tables, before, started = tables_of(model), peak(), time.process_time()
+    reached = explore_tables(tables, Effort())
+    seconds, memory = time.process_time() - started, peak() - before
+    print(json.dumps([len(reached.states), seconds, memory, reached.transitions]))
 
 
 def storm(model: Composition) -> tuple[int, float, float, int]:
@@ -182,10 +180,10 @@ def finished(command: list[str], folder: Path) -> tuple[str, float, float]:
         return output.read(), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
-def ours(agents: int, capacity: int, folder: Path, runs: int, how: str = "all") -> tuple[Run, int]:
+def ours(agents: int, capacity: int, folder: Path, how: str = "all") -> tuple[Run, int]:
     """The search; and, where nothing is reduced, the whole command on tables in files."""
     script = str(Path(__file__).resolve())
-    command = [sys.executable, script, "--probe", str(agents), str(capacity), how, str(runs)]
+    command = [sys.executable, script, "--probe", str(agents), str(capacity), how]
     states, search, memory, transitions = json.loads(finished(command, folder)[0])
     whole = 0.0
     if how == "all":
@@ -194,7 +192,7 @@ def ours(agents: int, capacity: int, folder: Path, runs: int, how: str = "all") 
         members = ["hub=hub.toml", *(f"worker{number}=worker.toml" for number in range(1, agents))]
         asked = ["--channel", f"fifo:{capacity}", "--property", "no-deadlock"]
         check = [sys.executable, "-m", "pxp_fsm.cli", "check", *members, *asked]
-        whole = min(finished(check, folder)[1] for _ in range(runs))
+        whole = finished(check, folder)[1]
     return Run(states, search, whole, memory), transitions
 
 
@@ -220,26 +218,25 @@ rows = [
 """
 
 
-def spin(text: str, order: str, folder: Path, expected: int, runs: int) -> Run:
+def spin(text: str, order: str, folder: Path, expected: int) -> Run:
     """SPIN's verifier on `text`, with room for the states that are expected."""
     (folder / "model.pml").write_text(text, "utf-8")
     commands = (["spin", "-a", "model.pml"], ["gcc", "-w", *SPIN[order], "-o", "pan", "pan.c"])
     before = sum(finished(command, folder)[1] for command in commands)
     depth = 2 * expected + 10_000 if order == "depth" else 10_000
     search = ["./pan", f"-m{depth}", f"-w{max(16, expected.bit_length() + 1)}", "-n"]
-    told, seconds, memory = min((finished(search, folder) for _ in range(runs)), key=_seconds)
+    told, seconds, memory = finished(search, folder)
     states = re.search(r"(\d+) states, stored", told)
     if states is None or "max search depth too small" in told:
         raise SystemExit(f"SPIN's verifier said something else:\n{told}")
     return Run(int(states[1]), seconds, before + seconds, memory)
 
 
-def _search(run: Run) -> float:
-    return run.search
-
-
-def _seconds(run: tuple[str, float, float]) -> float:
-    return run[1]
+def least(rounds: Iterable[Run]) -> Run:
+    """The least of what runs of the same took."""
+    runs = list(rounds)
+    search, whole = min(run.search for run in runs), min(run.whole for run in runs)
+    return Run(runs[0].states, search, whole, min(run.memory for run in runs))
 
 
 def exported(agents: int, capacity: int) -> str:
@@ -251,38 +248,42 @@ def exported(agents: int, capacity: int) -> str:
 
 def row(agents: int, capacity: int, folder: Path, runs: int, text: str) -> None:
     """One line of the table; `text` is the model for SPIN, "" where it is left out."""
-    us, transitions = ours(agents, capacity, folder, runs)
+    rounds: list[list[Run]] = []
+    for _ in range(runs):
+        found, transitions = ours(agents, capacity, folder)
+        peers = [spin(text, order, folder, found.states) for order in SPIN] if text else []
+        if HAS_STORM and found.states <= STORM_MOST:
+            peers.append(ours(agents, capacity, folder, "storm")[0])
+        rounds.append([found, *peers])
+    us, *others = map(least, zip(*rounds, strict=True))
     speed = us.states / max(us.search, 1e-6) / 1e6
     cells = [f"{agents}", f"{capacity}", f"{us.states:,}", f"{transitions:,}"]
     cells += [f"{us.search:.4f}", f"{speed:.1f}", f"{us.memory:.0f}", f"{us.whole:.2f}"]
+    same = {peer: "" if peer.states == us.states else " NOT THE SAME" for peer in others}
     if text:
-        peers = [spin(text, order, folder, us.states, runs) for order in SPIN]
-        for peer in peers:
-            same = "" if peer.states == us.states else f" NOT THE SAME: {peer.states:,}"
-            cells += [f"{peer.search:.3f}", f"{peer.memory:.0f}", f"{peer.whole:.2f}{same}"]
-        cells.append(f"{min(peer.search for peer in peers) / us.search:.1f}")
-        cells.append(f"{min(peer.whole for peer in peers) / us.whole:.1f}")
-    if HAS_STORM:
+        spins = others[: len(SPIN)]
+        for peer in spins:
+            cells += [f"{peer.search:.3f}", f"{peer.memory:.0f}", f"{peer.whole:.2f}{same[peer]}"]
+        cells.append(f"{min(peer.search for peer in spins) / us.search:.1f}")
+        cells.append(f"{min(peer.whole for peer in spins) / us.whole:.1f}")
+        others = others[len(SPIN) :]
+    for peer in others:
+        cells += [f"{peer.search:.3f}", f"{peer.memory:.0f}{same[peer]}"]
+    if HAS_STORM and not others:
         cells += ["", ""]
-        if us.states <= STORM_MOST:
-            built = min(
-                (ours(agents, capacity, folder, 1, "storm")[0] for _ in range(runs)), key=_search
-            )
-            same = "" if built.states == us.states else f" NOT THE SAME: {built.states:,}"
-            cells[-2:] = [f"{built.search:.3f}", f"{built.memory:.0f}{same}"]
     print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--probe", nargs=4, metavar=("AGENTS", "FIFO", "HOW", "RUNS"))
+    parser.add_argument("--probe", nargs=3, metavar=("AGENTS", "FIFO", "HOW"))
     parser.add_argument("--exported", action="store_true", help="SPIN on our exported model")
     parser.add_argument("--largest", action="store_true", help="10^8 states, without peers")
     parser.add_argument("--runs", type=int, default=3, help="of each; the least counts (default 3)")
     asked = parser.parse_args()
     if asked.probe:
-        agents, capacity, how, runs = asked.probe
-        probe(int(agents), int(capacity), how, int(runs))
+        agents, capacity, how = asked.probe
+        probe(int(agents), int(capacity), how)
         return
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set[int]()
     if allowed:
@@ -303,14 +304,14 @@ def main() -> None:
             text = written(agents, capacity) if peer else ""
             row(agents, capacity, folder, asked.runs, text)
         if asked.largest:
-            us, transitions = ours(*LARGEST, folder, 1, "search")
+            us, transitions = ours(*LARGEST, folder, "search")
             agents, capacity = LARGEST
             speed = us.states / us.search / 1e6
             measured = f"{us.search:.1f} | {speed:.1f} | {us.memory:.0f}"
             print(f"| {agents} | {capacity} | {us.states:,} | {transitions:,} | {measured} |")
         print(f"\n`{FORMULA}`, fair to rows:\n\n| agents | FIFO | CPU s | MB |\n|--:|--:|--:|--:|")
         for agents, capacity in FAIR:
-            us, _ = ours(agents, capacity, folder, 1, "formula")
+            us, _ = ours(agents, capacity, folder, "formula")
             print(f"| {agents} | {capacity} | {us.search:.2f} | {us.memory:.0f} |", flush=True)
         if allowed:
             os.sched_setaffinity(0, allowed)
@@ -318,7 +319,7 @@ def main() -> None:
         print("|--:|--:|---|--:|--:|--:|")
         for agents, capacity in REDUCED:
             for how, label in (("symmetry", "symmetry"), ("partial-order", "for deadlocks")):
-                us, _ = ours(agents, capacity, folder, 1, how)
+                us, _ = ours(agents, capacity, folder, how)
                 cells = f"{label} | {us.states:,} | {us.search:.2f} | {us.memory:.0f}"
                 print(f"| {agents} | {capacity} | {cells} |", flush=True)
     if not peer:

@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple, Protocol
 
 from proofs.audit.findings import (
@@ -60,6 +59,9 @@ class GivenAnswer(NamedTuple):
 _STATED = frozenset({Tag.RATIFY, Tag.REJECT})
 """The tags that stand for answers where none is recorded."""
 
+_LEARNED = frozenset({Tag.REFUTE, Tag.REVISE})
+"""The tags with which an agent under PXP sends what it has learned."""
+
 
 def given(recording: AuditedSession) -> list[GivenAnswer]:
     """Every answer that was given, in order; judges that gave none are left out.
@@ -71,23 +73,19 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
     answers = []
     for number, message in enumerate(recording.said, start=1):
         agent = AGENTS[0 if message.initiator else 1]
-        for answer in message.judged:
-            if answer.held is not None:
-                answers.append(
-                    GivenAnswer(
-                        number, agent, answer.relation, answer.left, answer.right, answer.held
-                    )
-                )
+        for relation, left, right, held in message.judged:
+            if held is not None:
+                answers.append(GivenAnswer(number, agent, relation, left, right, held))
         if number > 1 and not message.judged and message.tag in _STATED:
             got, own = (
                 recording.said[number - 2],
                 recording.said[number - 3] if number > 2 else message,
             )
-            held = message.tag == Tag.RATIFY
+            ratified = message.tag == Tag.RATIFY
             sides = ("MATCH", got.prediction, own.prediction), (
                 "AGREE", got.explanation, own.explanation,
             )  # fmt: skip
-            answers += [GivenAnswer(number, agent, *side, held, True) for side in sides]
+            answers += [GivenAnswer(number, agent, *side, ratified, True) for side in sides]
     after = len(recording.said) + 1
     for answer in recording.closing:
         if answer.held is not None:
@@ -100,12 +98,17 @@ def given(recording: AuditedSession) -> list[GivenAnswer]:
 
 def contradictions(recording: AuditedSession) -> Iterator[AuditFinding]:
     """What no tolerance, or no equivalence, can have said in a session of two."""
-    judged = chain.from_iterable(
-        [recording.closing, *(message.judged for message in recording.said)]
-    )
-    stated = all(message.judged or message.tag not in _STATED for message in recording.said)
-    if stated and all(held is None or held is (left == right) for _, left, right, held in judged):
-        return iter(())  # as equality says, which is an equivalence: so are most
+    judged = recording.closing
+    for number, message in enumerate(recording.said):
+        judged += message.judged
+        if number and not message.judged and message.tag in _STATED:
+            break  # its tag stands for answers
+    else:
+        for _, left, right, held in judged:
+            if held is not (left == right) and held is not None:
+                break
+        else:
+            return iter(())  # as equality says, which is an equivalence: so are most
     return contradictions_of(given(recording), recording.said)
 
 
@@ -119,7 +122,7 @@ def contradictions_of(
     """
     for relation in dict.fromkeys(answer.relation for answer in answers):
         own = [answer for answer in answers if answer.relation == relation]
-        if all(answer.held is (answer.left == answer.right) for answer in own):
+        if all(held is (left == right) for _, _, _, left, right, held, _ in own):
             continue  # as equality says
         where = _places(messages, relation)
         yield from _differing(own, where)
@@ -128,30 +131,28 @@ def contradictions_of(
 
 def _differing(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterator[AuditFinding]:
     """Texts unlike themselves, and pairs answered in two ways."""
-    first: dict[tuple[str, str], list[GivenAnswer]] = {}
+    first: dict[tuple[str, str, bool], GivenAnswer] = {}
     told = set[tuple[str, str]]()
     for answer in answers:
-        if answer.left == answer.right:
-            pair = (answer.left, answer.right)
-            if not answer.held and pair not in told:
+        number, agent, _, left, right, held, _ = answer
+        pair = (left, right) if left <= right else (right, left)
+        if left == right:
+            if not held and pair not in told:
                 told.add(pair)
-                shown = _shown(answer, where)
-                yield AuditFinding(FindingKind.ITSELF, answer.number, answer.agent, (shown,))
+                yield AuditFinding(FindingKind.ITSELF, number, agent, (_shown(answer, where),))
             continue
-        pair = (min(answer.left, answer.right), max(answer.left, answer.right))
-        before = first.setdefault(pair, [])
-        other = next((known for known in before if known.held is not answer.held), None)
-        before.append(answer)
+        first.setdefault((*pair, held), answer)
+        other = first.get((*pair, not held))
         if other is None or pair in told:
             continue
         told.add(pair)
         evidence = _shown(other, where), _shown(answer, where)
-        if answer.agent != other.agent:
-            yield AuditFinding(FindingKind.APART, answer.number, "both agents", evidence)
-        elif answer.left == other.left:
-            yield AuditFinding(FindingKind.TWICE, answer.number, answer.agent, evidence)
+        if agent != other.agent:
+            yield AuditFinding(FindingKind.APART, number, "both agents", evidence)
+        elif left == other.left:
+            yield AuditFinding(FindingKind.TWICE, number, agent, evidence)
         else:
-            yield AuditFinding(FindingKind.MIRROR, answer.number, answer.agent, evidence)
+            yield AuditFinding(FindingKind.MIRROR, number, agent, evidence)
 
 
 def _chains(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterator[AuditFinding]:
@@ -159,16 +160,17 @@ def _chains(answers: Iterable[GivenAnswer], where: Mapping[str, int]) -> Iterato
     yes: dict[str, dict[str, GivenAnswer]] = {}
     refused: dict[tuple[str, str], GivenAnswer] = {}
     for answer in answers:
-        if answer.left == answer.right:
+        _, _, _, left, right, held, _ = answer
+        if left == right:
             continue  # no link of any chain
-        if answer.held:
-            yes.setdefault(answer.left, {}).setdefault(answer.right, answer)
-            yes.setdefault(answer.right, {}).setdefault(answer.left, answer)
+        if held:
+            yes.setdefault(left, {}).setdefault(right, answer)
+            yes.setdefault(right, {}).setdefault(left, answer)
         else:
-            refused.setdefault(
-                (min(answer.left, answer.right), max(answer.left, answer.right)), answer
-            )
-    for answer in refused.values():
+            refused.setdefault((left, right) if left <= right else (right, left), answer)
+    for (left, right), answer in refused.items():
+        if left not in yes or right not in yes:
+            continue  # nothing leads from the one, or to the other
         path = _path(yes, answer.left, answer.right)
         if len(path) > 1:
             links = tuple(_shown(link, where) for link in path)
@@ -337,9 +339,17 @@ def wrong_answer(
     if not derived:
         return
     judged = [answer for answer in message.judged if answer.relation in COMPARISONS]
-    if len(judged) >= 2 and all(answer.held is not None for answer in judged):
-        yield from _tagged(rules, number, message.tag, judged)
-        yield from _asked(rules, number, message, received, own, judged)
+    held = tuple([answer.held for answer in judged])
+    if len(judged) < 2 or None in held:
+        return
+    own_category, due, asks_each = _due(rules, number, held)
+    if message.tag != due:
+        detail = f"{message.tag}, where category {own_category} makes it {due}"
+        yield AuditFinding(FindingKind.TAG, number, detail, possible=(due,))
+    place = _misplaced(asks_each, message, received, own, judged)
+    if place is not None:
+        relation = judged[place].relation
+        yield AuditFinding(FindingKind.QUESTION, number, f"question {place + 1} to {relation}")
 
 
 def _kept(number: int, message: AuditedMessage, own: AuditedMessage) -> Iterator[AuditFinding]:
@@ -349,55 +359,54 @@ def _kept(number: int, message: AuditedMessage, own: AuditedMessage) -> Iterator
         yield AuditFinding(FindingKind.PAIR, number, detail)
 
 
-def _tagged(
-    rules: Rules, number: int, tag: str, judged: list[JudgedAnswer]
-) -> Iterator[AuditFinding]:
-    own_category, due = _due(rules, number, tuple([bool(answer.held) for answer in judged]))
-    if tag != due:
-        detail = f"{tag}, where category {own_category} makes it {due}"
-        yield AuditFinding(FindingKind.TAG, number, detail, possible=(due,))
-
-
 @lru_cache(maxsize=_KNOWN)
-def _due(rules: Rules, number: int, held: tuple[bool, ...]) -> tuple[Category, str]:
-    """The category of what MATCH and AGREE answered for message `number`, and its tag."""
+def _due(rules: Rules, number: int, held: tuple[bool | None, ...]) -> tuple[Category, str, bool]:
+    """The category of what MATCH and AGREE answered for message `number`, its tag, and whether
+    `rules` ask anew for each message.
+    """
     match, agree, *rest = held
-    own_category = category(match, agree)
+    own_category, asks_each = category(bool(match), bool(agree)), rules.asks_each_time
     revises = False
     if rules.depends_on_revision(own_category, number) and rest:
-        revises = all(rest) if not rules.asks_each_time else not all(rest)
-    return own_category, TAGS[rules.guard(own_category, revises, number)]
+        revises = all(rest) is not asks_each
+    return own_category, TAGS[rules.guard(own_category, revises, number)], asks_each
 
 
-def _asked(
-    rules: Rules,
-    number: int,
+def _misplaced(
+    asks_each: bool,
     message: AuditedMessage,
     received: AuditedMessage,
     own: AuditedMessage | None,
     judged: list[JudgedAnswer],
-) -> Iterator[AuditFinding]:
-    """Whether what was compared is what was received with one's own, then the new with its due.
+) -> int | None:
+    """Where what was compared is not what was received with one's own, then the new with its due.
 
     What PXP compares of message 2 was not sent where the agent has learned; it is not looked at.
     """
-    asks_each = rules.asks_each_time
-    learned = not asks_each and message.tag in (Tag.REFUTE, Tag.REVISE)
-    mine = own if own is not None else (None if learned else message)
-    second = (own or message) if asks_each else received
-    pairs = ((received, mine), (message, second) if asks_each or learned else (None, None))
+    learned = not asks_each and message.tag in _LEARNED
+    first: AuditedMessage | None = received
+    other = own if own is not None or learned else message
     for place, (relation, left, right, _) in enumerate(judged[:4]):
-        first, other = pairs[place // 2]
+        if place == 2:
+            first, other = None, None
+            if asks_each:
+                first, other = message, own or message
+            elif learned:
+                first, other = message, received
         if place % 2 == 0:
-            due = "MATCH", first and first.prediction, other and other.prediction
-        else:
-            due = "AGREE", first and first.explanation, other and other.explanation
-        if (relation, left, right) != due and (
-            relation != due[0] or (first and left != due[1]) or (other and right != due[2])
+            if (
+                relation != "MATCH"
+                or (first is not None and left != first.prediction)
+                or (other is not None and right != other.prediction)
+            ):
+                return place
+        elif (
+            relation != "AGREE"
+            or (first is not None and left != first.explanation)
+            or (other is not None and right != other.explanation)
         ):
-            detail = f"question {place + 1} to {relation}"
-            yield AuditFinding(FindingKind.QUESTION, number, detail)
-            return
+            return place
+    return None
 
 
 _CONCLUDED = frozenset({Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from backends.databases import SqlBlackboard
+from backends.databases import SqlBlackboard, StoredSession
 from proofs.audit import AuditFinding, FindingKind, Possible
 from proofs.audit.findings import ABOUT
 from pxp_fsm import __version__
@@ -184,21 +184,32 @@ def write(report: AuditReport, board: SqlBlackboard | None, path: Path) -> None:
 def _conversations(
     report: AuditReport, board: SqlBlackboard | None
 ) -> Iterator[AuditedConversation]:
-    for noted in report.noted[:LISTED]:
-        yield AuditedConversation(noted, tuple(_texts(noted, board)) if board is not None else ())
+    listed = report.noted[:LISTED]
+    wanted = {noted.session: places for noted in listed if (places := _places(noted))}
+    stored = board.stored(wanted) if board is not None else iter(())
+    texts = {
+        session.record.session: tuple(_texts(session, wanted[session.record.session]))
+        for session in stored
+    }
+    for noted in listed:
+        yield AuditedConversation(noted, texts.get(noted.session, ()))
 
 
-def _texts(noted: SessionFindings, board: SqlBlackboard) -> Iterator[tuple[int, str]]:
-    """The texts that the findings' answers are about."""
-    wanted = sorted({place for finding in noted.findings for place in _places(finding)} - {0})
-    if not wanted:
-        return
-    payloads = {message.number: message.payload for message in board.session(noted.session).history}
-    for number in wanted:
-        answer = payloads.get(number)
-        if isinstance(answer, Answer):
-            yield number, shortened(f"{answer.prediction} — {answer.explanation}", _WIDTH)
+def _texts(session: StoredSession, wanted: set[int]) -> Iterator[tuple[int, str]]:
+    """What the messages `wanted` say, by their numbers."""
+    for message in session.history:
+        if message.number in wanted and isinstance(message.payload, Answer):
+            answer = message.payload
+            text = f"{answer.prediction} — {answer.explanation}"
+            yield message.number, shortened(text, _WIDTH)
 
 
-def _places(finding: AuditFinding) -> set[int]:
-    return {place for answer in finding.answers for place in (answer.left, answer.right)}
+def _places(noted: SessionFindings) -> set[int]:
+    """The messages that carry the texts that the findings' answers are about."""
+    return {
+        place
+        for finding in noted.findings
+        for answer in finding.answers
+        for place in (answer.left, answer.right)
+        if place
+    }
