@@ -13,6 +13,7 @@ from proofs.check import check
 from proofs.core.results import Result, Status
 from proofs.logic import parse
 from proofs.logic.termination import ALWAYS_ENDS, END_REACHABLE
+from proofs.rules.certificates import prove_system
 from proofs.systems import System
 from proofs.systems.standard_checks import NO_DEADLOCK
 from pxp_fsm import __version__
@@ -38,19 +39,23 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One property: its verdict, the expected one, and the trace or reason in words."""
+    """One property: its verdict, the expected one, and the trace or reason in words.
+
+    `stated` is what a system's file writes of it, by which a stored verdict is known again.
+    """
 
     name: str
     status: str
     expected: str
     why: str = ""
     about: str = ""
+    stated: str = ""
 
     def __str__(self) -> str:
         label = f'"{self.about}"' if self.about else self.name
         holds, fails = _WORDS.get(self.name, (f"{label} holds", f"{label} fails"))
         if self.status in (Status.HOLDS, Status.HOLDS_UP_TO):
-            return holds
+            return f"{holds} {self.why}" if self.why.startswith("for all ") else holds
         if self.status == Status.FAILS:
             return fails
         return f"{label} is {self.status}"
@@ -96,15 +101,16 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
     A stored result counts where it is of this version, of the system with the same fingerprint and
     of the same formulas. Raises `FileError`, with its line, for a formula that cannot be read.
     """
-    asked = [stated for stated in file.properties if stated.formula]
+    asked = [stated for stated in file.properties if stated.check not in ASKED]
     for stated in asked:
-        with _located(file, stated):
-            parse(stated.formula)
+        if stated.formula:
+            with _located(file, stated):
+                parse(stated.formula)
     earlier = _read(stored)
     if earlier is not None and earlier.fingerprint == system.fingerprint:
-        of_file = [(stated.formula, stated.expected, stated.about) for stated in asked]
+        of_file = [(_stated(stated), stated.expected, stated.about) for stated in asked]
         first, last = earlier.known[: len(ASKED)], earlier.known[len(ASKED) :]
-        found_before = [(known.name, known.expected, known.about) for known in last]
+        found_before = [(known.stated, known.expected, known.about) for known in last]
         if tuple(known.name for known in first) == ASKED and found_before == of_file:
             return replace(earlier, known=(*_expected(file, first), *last))
     started = time.perf_counter()
@@ -126,8 +132,20 @@ def _expected(file: SystemFile, known: Iterable[Known]) -> Iterator[Known]:
 
 
 def _demanded(system: System, stated: Property) -> Iterator[Known]:
-    for result in check(system, stated.formula, limit=MOST_STATES):
-        yield replace(_known(result), expected=stated.expected, about=stated.about)
+    """What is found of a formula, a claim, or a standard check of the file."""
+    if stated.claim:
+        results: Iterable[Result] = prove_system(system, [stated])[0]
+    else:
+        results = check(system, stated.formula or stated.check, limit=MOST_STATES)
+    for result in results:
+        known = replace(_known(result), expected=stated.expected, about=stated.about)
+        yield replace(known, stated=_stated(stated))
+
+
+def _stated(stated: Property) -> str:
+    """What the file says: a formula, a claim or a check, and what a claim assumes."""
+    text = stated.formula or stated.never or stated.step or stated.check
+    return ", assuming ".join((text, *stated.assume))
 
 
 @contextmanager

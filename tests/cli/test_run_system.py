@@ -48,6 +48,27 @@ def test_it_says_what_is_proved_checks_once_and_anew_where_the_system_changes(
     assert "Proved (checked now" in run(tmp_path, path)[1]
 
 
+def test_claims_and_checks_of_the_file_are_among_what_is_proved(tmp_path: Path) -> None:
+    claims = """
+[[properties]]
+check = "never-stuck"
+
+[[properties]]
+name = "in-order"
+never = "client.at == DONE and server.at == IDLE"
+
+[[properties]]
+check = "no-orphan-message"
+"""
+    path = written(tmp_path, SYSTEM.replace("fifo:1", "sync") + claims)
+    said = run(tmp_path, path)[1]
+    assert "; never-stuck holds; in-order holds; no-orphan-message holds\n" in said
+    assert "Proved (stored in" in run(tmp_path, path)[1]
+    path.write_text(path.read_text("utf-8").replace("and server.at", "or server.at"), "utf-8")
+    said = run(tmp_path, path)[1]
+    assert "Proved (checked now" in said and "in-order is UNKNOWN" in said
+
+
 def test_a_stored_result_that_is_none_is_not_believed(tmp_path: Path) -> None:
     path = written(tmp_path)
     run(tmp_path, path)
