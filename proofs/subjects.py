@@ -68,7 +68,7 @@ from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import is_named
 from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.table_files import Property
-from pxp_fsm.automata.tables import BUILTIN, format_of, load_automaton
+from pxp_fsm.automata.tables import BUILTIN, built_in_names, format_of, load_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -211,6 +211,7 @@ class SystemSubjects:
         """What is checked of the tables: by their rules, or with free guards and notes why."""
         request = replace(request, channels=request.channels or _channels_of(request))
         system, properties = _system(request)
+        yield from _own_notes(system)
         unbounded = UNBOUNDED in request.channels
         channels = [text for text in dict.fromkeys(request.channels) if text != UNBOUNDED]
         if unbounded:
@@ -374,6 +375,14 @@ def _notes(decided: Iterable[Decided]) -> Iterator[str]:
     """Which rules nothing that is checked looks at, each once."""
     for left_out in dict.fromkeys(reason for decision in decided for reason in decision.left_out):
         yield f"rules left out: {left_out}"
+
+
+def _own_notes(system: System) -> Iterator[str]:
+    """What the user's own tables say of themselves, such as which rows are guesses."""
+    tables = {member.automaton.name: member.automaton.note for member in system.members}
+    for name, note in tables.items():
+        if note and name not in built_in_names():
+            yield f"{name}: {note}"
 
 
 def _channels_of(request: Request) -> tuple[str, ...]:

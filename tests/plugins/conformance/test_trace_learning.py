@@ -216,6 +216,11 @@ def test_a_learned_table_is_checked_drawn_and_enforced(tmp_path: Path) -> None:
     assert command("draw", "asking.toml", "-o", "asking.mmd", cwd=tmp_path).returncode == 0
     checked = command("check", "asking.toml", "--json", cwd=tmp_path)
     assert json.loads(checked.stdout)[0]["property"] == "no-deadlock"
+    (tmp_path / "few.jsonl").write_text("\n".join(text.splitlines()[:3]), "utf-8")
+    done = command("import", "--traces", "few.jsonl", "-o", "few.toml", cwd=tmp_path)
+    assert "Guessed: START +ASK, " in done.stdout
+    checked = command("check", "few.toml", cwd=tmp_path)  # a later one, without the traces
+    assert f"Note: learned: {done.stdout.splitlines()[-1]}" in checked.stdout.splitlines()
     again = command("import", "--traces", "recorded.jsonl", "-o", "asking.toml", cwd=tmp_path)
     assert again.returncode == 2
     assert "already exists" in again.stderr

@@ -42,10 +42,10 @@ def import_traces(
 
 
 def _note(learned: LearnedTable) -> str:
-    guesses = len(learned.guesses)
+    guesses = [f"{support.row.source} {support.row.action}" for support in learned.guesses]
     if not guesses:
         return "No row is a guess; what no trace shows is not in the table."
     return (
-        f"{guesses} of {counted(len(learned.support), 'row')} are guesses: more traces would tell; "
-        f"what no trace shows is not in the table."
+        f"{len(guesses)} of {counted(len(learned.support), 'row')} are guesses: more traces would "
+        f"tell; what no trace shows is not in the table. Guessed: {', '.join(guesses)}."
     )
