@@ -1,4 +1,4 @@
-"""The worked example of EasyLAN: one Translator becomes a network (arXiv 2309.15943, Figure 4).
+"""The worked example of EasyLAN: one Translator becomes a network (arXiv 2404.15974, Figure 4).
 
 The model is a script (script.toml): it says what a model would say, and no server is asked. With a
 real model the same lines train a real network. With a folder as argument, each step is drawn there.

@@ -1,6 +1,6 @@
 """The decisions of EasyLAN written a second time, as functions: what its tables must say.
 
-Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 4.
+Source: EasyLAN (Pan, Li, Yu, Shi), sections 3 and 4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What networks of LLM agents decide and count, by the rules of their two tables.
 
 A running agent and a running update call these functions with what was found; the proofs call the
-same functions with everything that could be. Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 4.
+same functions with everything that could be. Source: EasyLAN (Pan, Li, Yu, Shi), sections 3 and 4.
 """
 
 from __future__ import annotations

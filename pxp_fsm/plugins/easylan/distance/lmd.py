@@ -1,4 +1,4 @@
-"""LMD: the least UED that turns one network into another by hand (arXiv 2309.15943, section 6.5.1).
+"""LMD: the least UED that turns one network into another by hand (arXiv 2404.15974, section 6.5.1).
 
 What can be done by hand, and what it costs, is the table of `costs.toml`; texts cost what
 `text_cost` says. Agents of one name are the same agent, edited or deleted and made anew, whichever

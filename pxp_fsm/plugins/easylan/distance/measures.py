@@ -1,6 +1,6 @@
 """Measures of a developer's manual changes, from the log: actions, and their least UED.
 
-Source: arXiv 2309.15943, sections 6.5.1 and 6.6, Table 6. What came of an action has a least UED;
+Source: arXiv 2404.15974, sections 6.5.1 and 6.6, Table 6. What came of an action has a least UED;
 whoever mistypes presses more, which a log holds where it was counted.
 """
 

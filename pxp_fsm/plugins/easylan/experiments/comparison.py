@@ -1,7 +1,7 @@
 """Comparison of three ways to train: EasyLAN, the baseline edited by hand, the naive network.
 
 Each has the same training examples and model; the paper's results stand beside what is measured.
-Source: arXiv 2309.15943, sections 6.3 and 6.5.1.
+Source: arXiv 2404.15974, sections 6.3 and 6.5.1.
 """
 
 from __future__ import annotations
@@ -489,7 +489,7 @@ def notes(measured: Sequence[Measured]) -> tuple[str, ...]:
     """What is to be said of the tables, a line each."""
     undecided = sum(outcome.train.undecided + outcome.test.undecided for outcome in measured)
     lines = (
-        "Published: arXiv 2309.15943, 12 people, GPT-4-0613, means over its tasks 1 to 3.",
+        "Published: arXiv 2404.15974, 12 people, GPT-4-0613, means over its tasks 1 to 3.",
         "It prints its scores as those of training samples; its procedure scored the testing ones.",
         "UED adds up what modifies a step or the network, as Table 6; confirmations stand apart.",
         "Simulated developers take no time.",

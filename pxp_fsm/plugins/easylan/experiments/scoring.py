@@ -1,6 +1,6 @@
 """Scores of networks: 1 for an output that meets all criteria of its task, else 0; the mean.
 
-Source: arXiv 2309.15943, section 6.5.1. Training and testing examples are scored apart.
+Source: arXiv 2404.15974, section 6.5.1. Training and testing examples are scored apart.
 Programs decide what they can; a model decides the other criteria, one at a time.
 """
 

@@ -17,7 +17,7 @@ from pxp_fsm.protocol.messages import text_problem
 from pxp_fsm.schemas import FileKind
 
 BUNDLED = ("grammar", "translation", "compression", "couplets")
-"""The paper's four tasks (arXiv 2309.15943, Table 5), the tutorial first."""
+"""The paper's four tasks (arXiv 2404.15974, Table 5), the tutorial first."""
 
 _HERE = "pxp_fsm.plugins.easylan.experiments"
 _NEEDS = {"same_label": "label", "without": "note", "at_most": "characters"}

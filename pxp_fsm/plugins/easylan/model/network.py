@@ -2,7 +2,7 @@
 
 A network that runs or is saved is sound; its faults are messages for its editor. Names of agents
 are texts that people and models write, so what could steer a terminal or hide in a list is refused.
-Source: EasyLAN (Pan, Yu, Li, Shi), section 3, Tables 1 and 2, and section 4.2.2.
+Source: EasyLAN (Pan, Li, Yu, Shi), section 3, Tables 1 and 2, and section 4.2.2.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Manual editing is `MANUAL` (EasyLAN, section 4.2.2, and forgetting an example). An update makes no
 others than `AUTOMATIC` ones by itself: it deletes nothing, and changes no task (section 4.1.4).
-Applying them is pure: the next network, or a refusal. Source: EasyLAN (Pan, Yu, Li, Shi), sections
+Applying them is pure: the next network, or a refusal. Source: EasyLAN (Pan, Li, Yu, Shi), sections
 4.1.3, 4.1.4 and 4.2.2.
 """
 

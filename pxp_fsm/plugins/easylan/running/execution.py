@@ -1,6 +1,6 @@
 """Execution of a network: each agent's turn is a session of the table `lan_agent`, all at once.
 
-Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 5.1, Figure 7.
+Source: EasyLAN (Pan, Li, Yu, Shi), sections 3 and 5.1, Figure 7.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A person at a terminal or in a browser, a script, a simulation: whatever has these methods. While
 they are asked, and at any other time, they may edit the network (`Lan.edit`); whatever was made for
 the network before is then made anew. What they are asked is data (`DeveloperQuestion`), which can
-be shown and answered elsewhere. Source: EasyLAN (Pan, Yu, Li, Shi), section 4.2.
+be shown and answered elsewhere. Source: EasyLAN (Pan, Li, Yu, Shi), section 4.2.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Which row is taken, the table and `pxp_fsm.plugins.easylan.decisions` say; here 
 does, who can step in, and what happens in each state that waits (`Activities`): runs, steps,
 replays, questions; each ends with the label of a row. What is stored of the session carries with
 each event what the training had in hand before it, so that a training that was stopped goes on.
-Source: EasyLAN (Pan, Yu, Li, Shi), section 4, Figure 3, and section 5.2 and Table 4 for what a
+Source: EasyLAN (Pan, Li, Yu, Shi), section 4, Figure 3, and section 5.2 and Table 4 for what a
 model is asked.
 """
 

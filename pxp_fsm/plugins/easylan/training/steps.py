@@ -2,7 +2,7 @@
 
 A result is JSON in which `<??>` stands for whatever the system fills in (section 4.2.1).
 
-Source: EasyLAN (Pan, Yu, Li, Shi), sections 4.1.2 and 5.2, Tables 3 and 4.
+Source: EasyLAN (Pan, Li, Yu, Shi), sections 4.1.2 and 5.2, Tables 3 and 4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Strategies: operations from their parameters, and protection of earlier examples.
 
-Source: EasyLAN (Pan, Yu, Li, Shi), sections 4.1.3 and 4.1.4. Where it is silent: a new agent's
+Source: EasyLAN (Pan, Li, Yu, Shi), sections 4.1.3 and 4.1.4. Where it is silent: a new agent's
 control module is on as soon as there are earlier examples, or it could not be kept off; the parts
 of an agent all receive what it received.
 """

@@ -3,7 +3,7 @@
 The system predicts the step's JSON and explains it; the developer confirms (RATIFY), edits or hints
 (REFUTE), or takes over (REJECT). The system's guards: RATIFY answers RATIFY, REVISE where its
 result has changed, else REFUTE; it never rejects. The developer's are what they do.
-Source: EasyLAN (Pan, Yu, Li, Shi), section 4.2.1.
+Source: EasyLAN (Pan, Li, Yu, Shi), section 4.2.1.
 """
 
 from __future__ import annotations
