@@ -360,7 +360,7 @@ class Rules:
         """What the updates of a row read of its message."""
         if row.kind == "!" or row.label not in self.carried:
             return ()
-        names = {name for update in self.updates(row).values() for name in names_in(update)}
+        names = {name for update in self.updates_of(row).values() for name in names_in(update)}
         return tuple(field for field in self.carried[row.label] if field.name in names)
 
     def _rows(
@@ -392,11 +392,12 @@ class Rules:
 
     def updates(self, row: RuledRow) -> dict[str, Expression]:
         """What a row gives the registers that it changes; `tag` is replaced by its label."""
-        shared = {} if row.kind == "!" else dict(self.on_message)
         tag = {TAG: Constant(row.label, enumeration({row.label}))}
-        return {
-            name: substituted(update, tag) for name, update in {**shared, **dict(row.do)}.items()
-        }
+        return {name: substituted(update, tag) for name, update in self.updates_of(row).items()}
+
+    def updates_of(self, row: RuledRow) -> dict[str, Expression]:
+        """The same as they are written."""
+        return {**({} if row.kind == "!" else dict(self.on_message)), **dict(row.do)}
 
     @cached_property
     def bounds(self) -> list[Atom]:
@@ -741,19 +742,23 @@ def static_faults(
     seen = set[tuple[str, str, str | None, str]]()
     fine = dict[tuple[str, str, str], bool]()
     for row, place in rows:
-        for name, update in rules.updates(row).items():
+        reads, own, updates = rules.reads(row), dict(row.do), rules.updates(row)
+        for name, written in rules.updates_of(row).items():
             minimum = least[name]
             if minimum is None:
                 continue
-            text = str_of(update)
-            # Most updates stay above the minimum whatever the row demands.
-            about = row.label if rules.reads(row) else ""  # a message has bounds of its own
-            if (name, text, about) not in fine:
-                fine[name, text, about] = _below(rules, row, None, update, minimum) is None
-            when = "" if row.when is None else str_of(row.when)
-            key = (name, text + about, row.guard, when)
-            if not fine[name, text, about] and key not in seen:
-                seen.add(key)
+            # A message has bounds of its own, and in `do` a tag is one of the row's. Most updates
+            # stay above the minimum whatever the row demands and whatever the tag is.
+            about = row.label if reads or name in own else ""
+            key = (name, str_of(written), about)
+            if key not in fine:
+                fine[key] = _below(rules, row, None, written, minimum) is None
+            if fine[key]:
+                continue
+            update, when = updates[name], "" if row.when is None else str_of(row.when)
+            told = (name, str_of(update) + about, row.guard, when)
+            if told not in seen:
+                seen.add(told)
                 yield from _minimum_faults(rules, row, place, name, update, minimum)
 
 
