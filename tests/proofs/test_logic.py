@@ -21,7 +21,10 @@ from proofs.logic import (
     graph_of,
     parse,
 )
+from proofs.logic.explanations import explain
 from proofs.logic.formulas import Atom, Exists, Formula, Not, negated
+from proofs.logic.parsing import unknown
+from proofs.logic.tableau import Tableau
 from pxp_fsm.errors import UsageError
 from tests.oracles.ctl_fixpoints import satisfying
 from tests.oracles.graphs import (
@@ -159,6 +162,36 @@ def test_a_safety_trace_is_a_shortest_one() -> None:
     assert verdict.status is Status.HOLDS
 
 
+SAID = {
+    "true": "true",
+    "false": "false",
+    "p": "p",
+    "!p": "not p",
+    "!(p & q)": "not [p and q]",
+    "p & X q": "p and [there is a next state, and there q]",
+    "p | q": "p or q",
+    "p -> F q": "if p, then at some time from here on: q",
+    "EF p": "on some run, at some time from here on: p",
+    "AG p": "on every run, in every state from here on: p",
+    "G p": "in every state from here on: p",
+    "p U q": "[p] until [q], which comes",
+    "p W q": "[p] until [q], or for ever",
+    "p R q": "q up to where also p, or for ever",
+    "N p": "if there is a next state, there p",
+    "Y p": "there was a state before, and there p",
+    "Z p": "if there was a state before, there p",
+    "O p": "at some time up to here: p",
+    "H p": "in every state up to here: p",
+    "p S q": "p ever since q, which has been",
+    "p T q": "q ever since also p, or always up to here",
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_a_formula_says_in_words_what_it_means(text: str) -> None:
+    assert explain(parse(text)) == SAID[text]
+
+
 TRAPS = {
     "true for ever on a cycle of two": (((1,), (0,)), ("", ""), "A G true", Status.HOLDS),
     "eventually, where branches join": (
@@ -177,9 +210,28 @@ TRAPS = {
     "eventually always after a stem": (((1,), (1,)), ("", "p"), "F G p", Status.HOLDS),
     "AF AG is more than F G": (((0, 1), (2,), (2,)), ("p", "", "p"), "AF AG p", Status.FAILS),
     "F G where AF AG fails": (((0, 1), (2,), (2,)), ("p", "", "p"), "F G p", Status.HOLDS),
+    "eventually next is more than next": (((1,), (2,), (2,)), ("", "", "p"), "F X p", "HOLDS"),
+    "always next is more than next": (((1,), (2,), ()), ("", "p", ""), "G N p", Status.FAILS),
     "a way out from everywhere": (((0, 1), ()), ("", "p"), "AG EF p", Status.HOLDS),
     "a way out is not taken for ever": (((0, 1), ()), ("", "p"), "AF p", Status.FAILS),
 }
+
+
+def test_a_node_waits_for_what_its_kind_and_its_valuation_wait_for() -> None:
+    ring = Graph(((1,), (2,), (0,)), tuple(map(frozenset, ("p", "q", "pq"))))
+    product = checker(ring)._product(Tableau(parse("G F p & G F (q & X !q)")))
+    values = product.nodes // product.graph.states
+    waits = [
+        product.moves.settles(product.kinds[n // values], n % values) for n in range(product.nodes)
+    ]
+    assert [product.settled(node) for node in range(product.nodes)] == waits
+    assert len({*waits}) > 2
+
+
+def test_of_many_names_one_of_each_form_is_named() -> None:
+    names = [*(f"m@S{number}" for number in range(30)), *(f"m.r{n}" for n in range(9)), "over"]
+    error = str(unknown(["nobody"], names, "there is no"))
+    assert error.endswith("there are 40 names like: m.r0, m@S0, over (pxp help logic)")
 
 
 @pytest.mark.parametrize("name", TRAPS)
