@@ -26,13 +26,17 @@ def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
     mismatch = next(_mismatches(automaton.payloads[tag], value), None)
     if mismatch is not None:
         return mismatch
-    for path, ids in _listed(json.dumps(automaton.payloads[tag])):
-        part = value.get(path, _NONE) if path and isinstance(value, dict) else value
-        if part is not _NONE and id_of(part) not in ids:
-            where = f"$.{path}" if path else "$"
-            return f"{where}: {quoted(part)} is written otherwise in the schema; write it as there"
     rows = (row for row in automaton.transitions if row.label == tag)
-    for field in dict.fromkeys(field for row in rows for field in automaton.rules.reads(row)):
+    fields = dict.fromkeys(field for row in rows for field in automaton.rules.reads(row))
+    paths = {field.path for field in fields}
+    for path, ids in _written(json.dumps(automaton.payloads[tag])):
+        part = value.get(path, _NONE) if path and isinstance(value, dict) else value
+        where = f"$.{path}" if path else "$"
+        if ids is None and path in paths and isinstance(part, float):
+            return f"{where}: {part} is a whole number; write it without a point"
+        if ids is not None and part is not _NONE and id_of(part) not in ids:
+            return f"{where}: {quoted(part)} is written otherwise in the schema; write it as there"
+    for field in fields:
         try:
             field.value(value)
         except UsageError as error:
@@ -124,16 +128,21 @@ _NONE = object()
 
 
 @lru_cache(maxsize=256)
-def _listed(schema: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The properties whose values a schema lists, "" for all of it, with the ids of these."""
+def _written(schema: str) -> tuple[tuple[str, frozenset[str] | None], ...]:
+    """The properties that are written in one way alone, "" for all of it: as the schema lists them,
+    with the ids of these; or whole numbers (None), of which there is no 2.0."""
     root = json.loads(schema)
     parts = {"": root} | (root.get("properties", {}) if isinstance(root, dict) else {})
-    listed = {
-        path: part.get("enum", [part.get("const")])
-        for path, part in parts.items()
-        if isinstance(part, dict) and not part.keys().isdisjoint(("enum", "const"))
-    }
-    return tuple((path, frozenset(map(id_of, values))) for path, values in listed.items())
+    ways = dict[str, frozenset[str] | None]()
+    for path, part in parts.items():
+        if not isinstance(part, dict):
+            continue
+        types = part.get("type", [])
+        if not part.keys().isdisjoint(("enum", "const")):
+            ways[path] = frozenset(map(id_of, part.get("enum", [part.get("const")])))
+        elif "integer" in ([types] if isinstance(types, str) else types) and "number" not in types:
+            ways[path] = None
+    return tuple(ways.items())
 
 
 @lru_cache(maxsize=256)

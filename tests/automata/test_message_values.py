@@ -134,6 +134,20 @@ def test_a_session_carries_what_is_listed_as_it_is_written(
     assert state(first).endswith(f"seen={values[0][0][1]}, old=]")
 
 
+@pytest.mark.parametrize("types", ["integer", ["integer", "null"]])
+def test_of_what_rules_read_a_whole_number_has_no_point(types: object) -> None:
+    """Explored are the ids of whole numbers; 1.0 fits such a schema, and its id is another one."""
+    whole = {"type": types, "minimum": 0, "maximum": 1}
+    reads = reader({"seen": "msg"}, whole)
+    assert payload_problem(reads, "ADD", "1") is None
+    assert (
+        payload_problem(reads, "ADD", "1.0") == "$: 1.0 is a whole number; write it without a point"
+    )
+    row = {"from": "IDLE", "to": "READ", "receive": "ADD"}
+    other = pxp.build_automaton("other", [row], final=["READ"], payloads={"ADD": whole})
+    assert payload_problem(other, "ADD", "1.0") is None
+
+
 def test_a_formula_about_rules_that_are_left_out_says_why() -> None:
     table = reader({"sum": "msg.size"}, carrying(size={"type": "integer"}))
     with pytest.raises(UsageError, match=r"'reader.sum<=1'.*rules left out: ADD: msg.size is any"):

@@ -125,6 +125,14 @@ def test_a_file_that_is_no_certificate_is_told_so(text: str, tmp_path: Path) -> 
     assert "Traceback" not in done.stderr
 
 
+def test_what_is_no_file_or_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="/dev/null is a pipe or a device; give a file"):
+        recheck.content("/dev/null")
+    monkeypatch.setattr(recheck, "MOST_BYTES", 100)
+    with pytest.raises(ValueError, match=r"\.json has more than 100 bytes"):
+        recheck.content(str(FILES["pxp"]))
+
+
 def test_a_key_that_is_there_twice_is_rejected() -> None:
     text = FILES["pxp"].read_text("utf-8")
     assert recheck.read(text) == DOCUMENTS["pxp"]
