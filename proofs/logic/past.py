@@ -74,6 +74,11 @@ class PastMonitor:
         return len(self.names)
 
     @property
+    def operators(self) -> tuple[Past, ...]:
+        """The parts that are past operators, in the order of the bits."""
+        return tuple(self._numbers)
+
+    @property
     def propositions(self) -> tuple[Atom, ...]:
         """What stands in the formula in place of past operators."""
         return tuple(map(Atom, self.names))

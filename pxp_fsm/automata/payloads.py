@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.expressions import ID
 from pxp_fsm.automata.rules import id_of
 from pxp_fsm.errors import UsageError, quoted
 
@@ -28,7 +29,7 @@ def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
         return mismatch
     rows = (row for row in automaton.transitions if row.label == tag)
     fields = dict.fromkeys(field for row in rows for field in automaton.rules.reads(row))
-    paths = {field.path for field in fields}
+    paths = {field.path for field in fields if field.type == ID}
     for path, ids in _written(json.dumps(automaton.payloads[tag])):
         part = value.get(path, _NONE) if path and isinstance(value, dict) else value
         where = f"$.{path}" if path else "$"
