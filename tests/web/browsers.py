@@ -173,7 +173,11 @@ def opened(
 
 def _note_error(said: Any, errors: list[str], lenient: bool) -> None:
     """A request that is refused with a reason is shown on the page, and is no error of it."""
-    expected = ("status of 422", "status of 409", *(("ERR_", "of 403") if lenient else ()))
+    expected = (
+        "status of 422",
+        "status of 409",
+        *(("ERR_", "of 403", "of 503") if lenient else ()),
+    )
     if said.type == "error" and not any(one in said.text for one in expected):
         errors.append(f"{said.text} {said.location['url']}")
 

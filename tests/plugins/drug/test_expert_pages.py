@@ -11,6 +11,7 @@ from rdkit.Chem import MolFromSmiles, MolToSmiles
 
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import timings_of
+from tests.web.browsers import expect
 from tests.web.test_experts_pages import PHONE, agree, at_desk, begin, go_on, send, tags, wait
 
 pytestmark = pytest.mark.deep
@@ -79,3 +80,21 @@ def test_a_molecule_is_drawn_by_hand_from_the_one_in_question(browser: Any, tmp_
         kept, drawn = sorted(typed.input_value().split("."), key=len, reverse=True)
         assert MolToSmiles(MolFromSmiles(kept)) == MolToSmiles(asked)
         assert re.fullmatch("C+", drawn)
+
+
+def test_an_editor_that_could_not_be_loaded_is_loaded_later(browser: Any, tmp_path: Path) -> None:
+    """A browser never asks again for a module that failed, by the same address."""
+    answers = iter((503, 503))
+
+    def busy_at_first(route: Any) -> None:
+        status = next(answers, 200)
+        route.continue_() if status == 200 else route.fulfill(status=status)
+
+    with at_desk(browser, tmp_path, "drug", lenient=True) as (page, _):
+        page.route(re.compile(r"/molecules\.js"), busy_at_first)
+        begin(page)
+        page.get_by_role("button", name="Draw").click()
+        wait(page, "could not be loaded and is tried again")
+        page.get_by_label("Your prediction").fill(SMILES)
+        page.wait_for_selector(".editor canvas")
+        expect(page.locator(".editor [role=status]")).to_have_count(0)

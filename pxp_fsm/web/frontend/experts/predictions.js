@@ -25,21 +25,38 @@ export function Molecules({ value, start, onChange, form }) {
           src=${`/api/drawing?smiles=${encodeURIComponent(drawn.trim())}`} />`)}</div>`;
 }
 
-/** The editor is large, and loaded when it is first opened. Where nothing is predicted yet it shows the
- * molecule in question, which is no prediction until something is changed in it. */
+/** How often the bundle of the editor could not be loaded. A browser keeps a failed load of a module for its
+ * address, so each next one has another. */
+let failures = 0;
+const AGAIN = 1000, SELDOM = 30000;
+
+/** The editor is large, and loaded when it is first opened, and again until that succeeds. Where nothing is
+ * predicted yet it shows the molecule in question, which is no prediction until something is changed in it. */
 function Editor({ value, start, onChange }) {
   const place = useRef(null), editor = useRef(null), said = useRef(value), tell = useRef(onChange);
   const [trouble, setTrouble] = useState("Loading the editor …");
   tell.current = onChange;
   useEffect(() => {
-    let wanted = true;
-    // @ts-expect-error a bundle of its own, which the server has there
-    import("/molecules.js").then(({ open }) => {
+    let wanted = true, timer = 0, wait = AGAIN;
+    const show = ({ open }) => {
       if (!wanted) return;
-      setTrouble("");
       editor.current = open(place.current, said.current.trim() ? said.current : start, (smiles) => { said.current = smiles; tell.current(smiles); });
-    }).catch(() => wanted && setTrouble("The editor cannot be loaded; SMILES can be typed all the same."));
-    return () => { wanted = false; editor.current?.close(); };
+      setTrouble("");
+    };
+    const load = () => import(failures ? `/molecules.js?${failures}` : "/molecules.js").then(
+      (bundle) => {
+        try { show(bundle); } catch { setTrouble("The editor cannot be shown; SMILES can be typed all the same."); }
+      },
+      () => {
+        failures += 1;
+        if (!wanted) return;
+        setTrouble("The editor could not be loaded and is tried again; SMILES can be typed all the same.");
+        timer = setTimeout(load, wait);
+        wait = Math.min(2 * wait, SELDOM);
+      },
+    );
+    load();
+    return () => { wanted = false; clearTimeout(timer); editor.current?.close(); };
   }, []);
   useEffect(() => {
     if (value === said.current || !editor.current) return;
