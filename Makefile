@@ -73,7 +73,8 @@ test: lint
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 SWEEPS ?=
 test-deep: $(READY_DEEP)
-	PXP_TEST_SWEEPS=$(SWEEPS) $(BIN)/pytest -m "deep or hypothesis" --hypothesis-profile whole -n $(WORKERS) --dist worksteal
+	@PXP_TEST_SWEEPS=$(SWEEPS) $(BIN)/pytest -m "deep or hypothesis" --hypothesis-profile whole -n $(WORKERS) --dist worksteal; \
+	tests=$$?; $(BIN)/pytest -m "" -n $(WORKERS) --dist loadfile docs examples README.md; exit $$((tests | $$?))
 
 ROUNDS ?= 10
 ATTACKS ?=

@@ -13,6 +13,7 @@ import gc
 import os
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +24,7 @@ from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
 from pxp_fsm.cli.main import SEARCHES
+from pxp_fsm.diagrams import rendering
 from tests.command_line import pxp
 
 # Tests are never timed. `make test-deep` loads the profile `whole`.
@@ -50,17 +52,40 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import a file of slow tests where none is run: some load what nothing else does."""
-    if config.option.markexpr != "not deep" or collection_path.suffix != ".py":
-        return None
-    return ALL_DEEP.search(collection_path.read_text("utf-8")) is not None or None
+    """Do not import a file of slow tests where none is run: some load what nothing else does.
 
+    A slow page that is named is run all the same.
+    """
+    if config.option.markexpr != "not deep":
+        return None
+    if collection_path.suffix == ".py":
+        return ALL_DEEP.search(collection_path.read_text("utf-8")) is not None or None
+    page = str(collection_path.relative_to(ROOT)) if collection_path.is_relative_to(ROOT) else ""
+    return (page in SLOW_PAGES and not {page, str(collection_path)} & {*config.args}) or None
+
+
+ROOT = Path(__file__).parent
+SLOW_PAGES = {
+    *("docs/automata.md", "docs/blackboard.md", "docs/conformance.md", "docs/experiments.md"),
+    *("docs/labels.md", "docs/lan.md", "docs/lan_measures.md", "docs/languages.md"),
+    *("docs/logic.md", "docs/odds.md", "docs/proofs.md", "docs/rad.md"),
+    *("examples/labels/README.md", "examples/two_phase_commit/README.md"),
+}
+"""Pages with much to compute; what they show is tested elsewhere. `make test-deep` runs them."""
 
 ALL_DEEP = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.deep\b", re.MULTILINE)
 
 
+gc.disable()  # what is collected stays
+
+
 def pytest_collection_finish() -> None:
-    """Leave what was loaded out of the searches for garbage, and search seldom: 15% else."""
+    """Leave what was loaded out of the searches for garbage, and search seldom: 15% else.
+
+    The same picture is made a pixel image once: most runs of a table draw its automaton.
+    """
+    setattr(rendering, "_png", cache(rendering._png))  # noqa: B010 - mypy refuses the plain form
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*SEARCHES)

@@ -24,6 +24,7 @@ from pxp_fsm.automata.unfolding import unfolded
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import TableError, UsageError
 from tests.oracles.registers import Agent, reachable
+from tests.sampling import sampled
 
 CLIENT = """
 format = 1
@@ -361,7 +362,7 @@ def fixed(table: str) -> Automaton:
     return parse_automaton(table.replace('most"', '2"'))
 
 
-@pytest.mark.parametrize("channel", ["sync", "fifo:1", "lossy:2"])
+@pytest.mark.parametrize("channel", sampled(["sync", "fifo:1", "lossy:2"], 3))
 def test_what_only_the_peer_bounds_is_found_by_exploring(channel: str) -> None:
     client, server = fixed(RETRY), parse_automaton(SEEN)
     with pytest.raises(UsageError, match="more than 10,000 states"):

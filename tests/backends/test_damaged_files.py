@@ -78,6 +78,7 @@ def judged(whole: bytes, places: Iterable[int], tmp_path: Path, seed: int) -> di
     return counts
 
 
+@pytest.mark.deep
 def test_one_damaged_byte_is_found_or_has_no_effect(whole: bytes, tmp_path: Path) -> None:
     counts = judged(whole, range(11, len(whole), len(whole) // 30), tmp_path, 1)
     assert min(counts.values()) > 1

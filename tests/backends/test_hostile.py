@@ -167,8 +167,8 @@ def test_hostile_messages_are_refused_or_stored_exactly(target: Target, numbers:
 @pytest.mark.parametrize(
     ("dialect", "number"),
     [
-        ("sqlite", 500),
-        ("postgresql", 250),
+        ("sqlite", 250),
+        pytest.param("postgresql", 250, marks=pytest.mark.deep),
         pytest.param("sqlite", 8_000, marks=pytest.mark.deep),
         pytest.param("postgresql", 3_000, marks=pytest.mark.deep),
     ],
@@ -197,6 +197,7 @@ def test_so_many_hostile_messages(empty: SqlBlackboard, number: int, checked: bo
     assert len(target.reasons) >= 8
 
 
+@pytest.mark.deep
 def test_ten_million_characters_are_stored_exactly(target: Target) -> None:
     long = "\U0001f9ea" + "é" * hostile_messages.HUGE
     sent = Message(target.name, 1, "m", "INIT", Answer(long, "e"), "h")

@@ -12,6 +12,7 @@ KILLS = int(os.environ.get("PXP_KILLS", "50"))
 """PXP_KILLS=500 in the environment for the long run."""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("kills", "sessions"),
     [pytest.param(2, 3, id="2"), pytest.param(KILLS, 4, id="many", marks=pytest.mark.deep)],

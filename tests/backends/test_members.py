@@ -137,6 +137,7 @@ STORY = st.lists(
 )
 
 
+@pytest.mark.deep
 @given(STORY, st.text(max_size=20))
 def test_what_a_program_is_asked_and_replies_is_as_published(story: Any, ask: str) -> None:
     """Every request follows the schema; a reply that is taken follows it, and a faulty one not."""

@@ -8,6 +8,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from backends.models.middleware.cache import CallCache, cached
 from pxp_fsm.prompting.model import ModelRequest, Reply, layered
 from tests.backends.model_servers import ANTHROPIC, Scripted, run
@@ -25,6 +27,7 @@ for number in range(40):
 """
 
 
+@pytest.mark.deep
 def test_three_processes_leave_every_line(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     writers = [

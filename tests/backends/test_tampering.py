@@ -208,6 +208,7 @@ def test_each_column_of_each_row_is_covered(board: SqlBlackboard, every_row: boo
                         assert found_out(connection, emptied.values({column.name: None})), told
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("dialect", "every_row"),
     [("sqlite", False), pytest.param("postgresql", False, marks=pytest.mark.deep), *WHOLE],

@@ -441,9 +441,11 @@ def _separate(count: int) -> StateDiagram:
 @pytest.mark.parametrize(
     "diagram",
     [
-        state_diagram(unfolded(builtin("interact"), {"n": 2, "k": 1})),
+        pytest.param(
+            state_diagram(unfolded(builtin("interact"), {"n": 2, "k": 1})), marks=pytest.mark.deep
+        ),
         state_diagram(load_automaton("examples/agent_protocols/a2a/task_server.toml")),
-        _separate(4),
+        pytest.param(_separate(4), marks=pytest.mark.deep),
     ],
     ids=["registers", "task_server", "complete"],
 )

@@ -155,6 +155,7 @@ def test_layouts_of_crossing_arrows_share_one_bound_of_work(
     assert engines == ["sfdp"]
 
 
+@pytest.mark.deep
 def test_looking_for_faults_compares_few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ladder: its states, arrows and labels grow, and what is near each does not."""
     legibility = import_module("pxp_fsm.diagrams.legibility")

@@ -65,6 +65,7 @@ def test_flipping_signs_counts_all_ways(differences: list[int]) -> None:
     assert float(sign_flips(differences)) == pytest.approx(far / len(ways))
 
 
+@pytest.mark.deep
 def test_the_clustered_error_is_statsmodels() -> None:
     import statsmodels.api as sm
 

@@ -54,6 +54,7 @@ def outcomes(made: dict[tuple[int, str], tuple[int, bool]]) -> Outcomes:
     )
 
 
+@pytest.mark.deep
 def test_an_effect_of_order_is_found_where_there_is_one_and_not_where_there_is_none() -> None:
     """Ten instances in forty shuffled orders; late ones succeed, or odd ones do."""
     places = {

@@ -6,10 +6,13 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_first_steps import ROOT
 from tests.command_line import pxp as command
 
 
+@pytest.mark.deep
 def test_the_commands_in_the_table_of_the_readme_run_as_they_stand(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     listed = re.findall(

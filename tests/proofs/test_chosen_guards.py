@@ -248,6 +248,7 @@ def waiting_for_ever(found: Found) -> set[Place]:
     return lost
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seeds", first_and_rest(50, 300))
 def test_who_waits_for_ever_is_found_as_a_plain_explorer_does(seeds: range) -> None:
     met = {True: 0, False: 0}

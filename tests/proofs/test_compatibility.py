@@ -310,6 +310,7 @@ def compared(seeds: range) -> Iterator[Status]:
                     assert larger.exhaustive, (seed, k)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seeds", first_and_rest(50, 1_000))
 def test_random_systems_do_at_larger_capacities_what_was_said(seeds: range) -> None:
     statuses = list(compared(seeds))
@@ -369,6 +370,7 @@ def test_what_is_known_within_a_capacity_is_what_the_definitions_say(seeds: rang
     assert min(met.values()) > 0, met
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seeds", first_and_rest(60, 2_000))
 def test_what_is_said_of_every_capacity_is_so_at_larger_ones(seeds: range) -> None:
     """Of systems whose states deal with several partners; by all states and in turns."""

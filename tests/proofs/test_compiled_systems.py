@@ -252,6 +252,7 @@ def test_no_more_addresses_are_reserved_than_the_process_may_have() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=ONE_ARENA)
 
 
+@pytest.mark.deep
 def test_a_search_takes_a_share_of_what_is_left_after_another_one() -> None:
     """What was taken meanwhile, as by threads of the compiler, is not there for the second one."""
     code = (

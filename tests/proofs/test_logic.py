@@ -129,6 +129,7 @@ def test_finite_and_infinite_runs_are_told_apart(runs: Runs, seeds: range) -> No
             assert verdict.status is Status.FAILS, (seed, formula, graph)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("seeds", "least_met"),
     [(range(600), 25), pytest.param(range(600, 1_800), 50, marks=pytest.mark.deep)],

@@ -135,6 +135,7 @@ def compared(seeds: range) -> set[tuple[str, Status, bool]]:
     return met
 
 
+@pytest.mark.deep
 def test_a_fair_lasso_is_found_where_there_is_one_and_nowhere_else() -> None:
     met = compared(range(120))
     statuses = (Status.HOLDS, Status.FAILS)

@@ -89,6 +89,7 @@ def test_compiled_kernels_find_what_the_interpreter_finds() -> None:
         assert plain.check(formula) == compiled.check(formula), (seed, formula)
 
 
+@pytest.mark.deep
 def test_a_run_that_satisfies_a_formula_is_found_where_there_is_one() -> None:
     found = 0
     for seed in range(150):

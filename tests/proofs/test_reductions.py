@@ -141,6 +141,7 @@ def test_partial_order_changes_no_verdict() -> None:
     assert min(met[Status.HOLDS], met[Status.FAILS]) > 20
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seeds", [100, pytest.param(swept(1_500), marks=pytest.mark.deep)])
 def test_partial_order_changes_no_standing_check(seeds: int) -> None:
     met: dict[tuple[str, Status], int] = {}
@@ -167,6 +168,7 @@ def test_partial_order_changes_no_standing_check(seeds: int) -> None:
         assert reduced_states[name] < full_states
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seeds", [25, pytest.param(swept(300), marks=pytest.mark.deep)])
 def test_reductions_change_no_verdict_of_formulas_with_past(seeds: int) -> None:
     met: dict[Status | None, int] = {}

@@ -138,6 +138,7 @@ MESSAGES = tuple(
 )
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "seeds", [range(2, 10), pytest.param(range(10, 40), marks=pytest.mark.deep)], ids=str
 )
@@ -165,6 +166,7 @@ def test_what_is_proved_of_ids_and_messages_never_fails(
 CARRIED = tuple({"x": x, "size": size} for x, size in product(("a", 1, True), (0, 2)))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seeds", first_and_rest(10, 60), ids=str)
 def test_sessions_do_with_messages_what_is_proved(
     seeds: range, monkeypatch: pytest.MonkeyPatch

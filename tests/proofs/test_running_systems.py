@@ -53,6 +53,7 @@ def shown(model: Composition, where: Where) -> Configuration:
     return Configuration(where.at, buffers, where.guards)
 
 
+@pytest.mark.deep
 def test_real_machines_take_the_steps_of_the_model() -> None:
     met = Counter(walked(seed) for seed in range(120))
     assert set(met) == {*CHANNELS, *(f"{name} and others" for name in CHANNELS[1:])}

@@ -185,6 +185,7 @@ def test_the_page_counts_what_was_tried() -> None:
     assert second.name in text.partition("## Equivalent")[2]
 
 
+@pytest.mark.deep
 def test_the_page_keeps_the_row_of_a_module_that_is_not_tried_again() -> None:
     every = mutants(rules, agent)
     before = page([(mutant, "a test") for mutant in every if mutant.module is rules], every)

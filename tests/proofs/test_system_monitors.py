@@ -18,6 +18,7 @@ from tests.sampling import first_and_rest
 from tests.sessions.random_sessions import random_session, states_of
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("seeds", first_and_rest(8, 40))
 def test_a_state_that_is_avoided_or_reached_settles_it(

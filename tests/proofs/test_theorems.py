@@ -71,6 +71,7 @@ def all_proofs() -> tuple[Proof, ...]:
     return tuple(proofs_of(THEOREMS.values()))
 
 
+@pytest.mark.deep
 def test_every_claim_is_proved_under_each_set_that_suffices() -> None:
     found = {(proof.claim.id, proof.assumptions): proof for proof in all_proofs()}
     due = {(claim.id, one) for claim in THEOREMS.values() for one in claim.suffices}

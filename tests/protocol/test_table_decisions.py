@@ -53,6 +53,7 @@ def test_the_same_is_asked_in_the_same_order(revises: bool) -> None:
     assert asked > (2_000 if revises else 900)
 
 
+@pytest.mark.deep
 def test_interact_stops_alike_in_87025_cases() -> None:
     tags = (Tag.INIT, Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)
     functions = 0

@@ -83,7 +83,7 @@ def all_sequences(n: int, k: int, players: Callable[[Choices], Pair]) -> set[tup
         (noisy, 3, 1, 13),
         pytest.param(noisy, 4, 2, 36, marks=pytest.mark.deep),
         (free, 3, 1, 13),
-        (free, 4, 2, 36),
+        pytest.param(free, 4, 2, 36, marks=pytest.mark.deep),
     ],
 )
 def test_interact_has_so_many_complete_tag_sequences(

@@ -91,6 +91,7 @@ def visited(systems: int, runs: int) -> tuple[int, int]:
     return seen, reachable
 
 
+@pytest.mark.deep
 def test_runs_visit_most_of_what_can_be_reached() -> None:
     seen, reachable = visited(systems=8, runs=16)
     assert seen > 0.7 * reachable

@@ -37,6 +37,7 @@ def test_a_lab_loses_nothing(seed: int, tmp_path: Path) -> None:
     Lab(seed, tmp_path).disturbed(f"sqlite:///{tmp_path}/lab.sqlite")
 
 
+@pytest.mark.deep
 def test_a_lab_that_loses_something_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

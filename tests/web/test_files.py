@@ -133,10 +133,10 @@ def _walks(views: Views, number: int, length: int) -> Iterator[list[int]]:
     [
         (("machine=interact", "human=interact"), None),
         (("pxp",), "lossy:2"),
-        (("pxp",), "fifo:1"),
-        (("examples/contract_net/contract_net.toml",), None),
+        pytest.param(("pxp",), "fifo:1", marks=pytest.mark.deep),
+        pytest.param(("examples/contract_net/contract_net.toml",), None, marks=pytest.mark.deep),
         (("examples/with_rules/commit.toml",), None),
-        (("examples/approval/approval.toml",), None),
+        pytest.param(("examples/approval/approval.toml",), None, marks=pytest.mark.deep),
     ],
 )
 def test_every_state_of_the_file_is_that_of_the_library(

@@ -28,6 +28,7 @@ def told_apart(one: Machine, other: Machine, words: tuple[tuple[int, ...], ...])
     return any(one.answers(word) != other.answers(word) for word in words)
 
 
+@pytest.mark.deep
 def test_a_suite_finds_every_mutant_that_differs_and_no_other() -> None:
     """Thousands of mutants with up to two extra states; the judge goes through both machines."""
     chance = random.Random(1991)

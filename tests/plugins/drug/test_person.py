@@ -43,6 +43,7 @@ def sat(desks: list[Desk], folder: Path, *options: str, task: str = "drug") -> D
     return desk
 
 
+@pytest.mark.deep
 def test_a_person_names_the_tag_themselves(desks: list[Desk], tmp_path: Path) -> None:
     desk = sat(desks, tmp_path, *NEW, "terminal")
     shown = desk.sees("Your answer (theirs, edit):")

@@ -119,6 +119,7 @@ def test_who_only_confirms_edits_nothing_and_who_types_by_hand_spends_at_least_t
     assert base.lmd.upper == naive.lmd.upper
 
 
+@pytest.mark.deep
 def test_who_edits_by_chance_spends_more_than_who_confirms(tmp_path: Path) -> None:
     meets = MeetsCriteria(TASK, TASK.examples)
     with SqlBlackboard(":memory:") as board:

@@ -297,6 +297,7 @@ def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
             scripts.read_script(path)
 
 
+@pytest.mark.deep
 def test_a_developer_at_the_terminal_supervises_and_edits(folder: Path) -> None:
     command = (*TRAIN, "--developer", "terminal", "--database", "sqlite:///x.db")
     desk = Terminal(folder, "lan", *command)

@@ -290,6 +290,7 @@ def carried(folder: Path, most: int, database: str = "") -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kills", [(9,), pytest.param((4, 6, 5, 3), marks=pytest.mark.deep)])
 def test_a_killed_training_goes_on_with_its_confirmed_steps_in_its_run(
     folder: Path, kills: tuple[int, ...]

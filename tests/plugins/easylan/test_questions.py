@@ -378,6 +378,7 @@ def everywhere(stops: bool) -> tuple[Page, list[tuple[str, Any]]]:
     return page, list(asked.items())
 
 
+@pytest.mark.deep
 def test_a_developer_who_reloads_at_each_question_loses_nothing() -> None:
     """The questions, their identities, the network and the calls are those without a stop."""
     whole, asked = everywhere(stops=False)

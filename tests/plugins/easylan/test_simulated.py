@@ -72,6 +72,7 @@ def test_a_value_with_other_keys_is_edited_as_text() -> None:
     assert value_cost(["x"], ["x", "y"]) > 0
 
 
+@pytest.mark.deep
 def test_one_that_edits_by_chance_does_so_as_often_as_it_says_and_the_same_each_time() -> None:
     views = [view()] * 400
     one, other = (reviewed(Editing(0.25, seed=7), *views) for _ in range(2))

@@ -23,6 +23,7 @@ PIPELINE = state_diagram(replace(WHOLE, transitions=AHEAD))
 """The pipeline without the rows that lead back to a step, with which it is wider than a page."""
 
 
+@pytest.mark.deep
 def test_a_wide_automaton_is_laid_out_from_top_to_bottom_and_loses_no_arrow() -> None:
     arranged = arrange(PIPELINE, Style())
     assert arranged.canvas.size[0] < WIDE

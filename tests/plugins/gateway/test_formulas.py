@@ -113,6 +113,7 @@ def test_what_has_been_counts_after_a_restart_and_is_verified(tmp_path: Path) ->
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seeds", first_and_rest(40, 700))
 def test_monitors_allow_just_what_can_still_satisfy_a_formula(seeds: range) -> None:
     enforced = 0

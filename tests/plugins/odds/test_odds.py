@@ -67,6 +67,7 @@ def test_known_numbers() -> None:
     assert limit((M, H), 3).of("two-way") == Fraction(867, 1645)
 
 
+@pytest.mark.deep
 def test_real_sessions_by_chance_come_out_as_the_odds_say() -> None:
     """Each count is within what a binomial of that probability passes but once in a million."""
     sessions, rules = 200, Interact(8, 3)

@@ -159,6 +159,7 @@ def first_wrong() -> DataRow:
     )
 
 
+@pytest.mark.deep
 def test_a_session_learns_the_labels_that_it_is_told() -> None:
     data = bundled()
     machine, human = task.agents(data, memo=True)
