@@ -310,16 +310,23 @@ async def together(sessions: Iterator[Coroutine[None, None, object]], at_once: i
             await session
         return
 
+    stops: list[KeyboardInterrupt | SystemExit] = []
+
     async def carry() -> None:
-        for session in sessions:
-            await session
+        try:
+            for session in sessions:
+                await session
+        except (KeyboardInterrupt, SystemExit) as stop:
+            # It would end the loop before this function hears of it, and be logged as unheard.
+            stops.append(stop)
+            raise asyncio.InvalidStateError from stop
 
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(at_once):
                 group.create_task(carry())
     except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from failed
+        raise (stops or failed.exceptions)[0] from failed
 
 
 class EndedSession(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
@@ -113,3 +114,17 @@ def test_commands_that_start_at_once_on_one_database_each_have_their_run(tmp_pat
     assert [one.returncode for one in started] == [0] * 8, said
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         assert {record.run for record in board.runs()} == {f"animals-{n}" for n in range(1, 9)}
+
+
+def test_an_interrupt_in_one_of_several_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def stopped() -> None:
+        await asyncio.sleep(0)
+        raise KeyboardInterrupt
+
+    async def waiting() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(runs.together(iter([waiting(), stopped(), waiting()]), 3))
+    gc.collect()  # a task whose exception nobody has asked for says so when it goes
+    assert caplog.records == []
