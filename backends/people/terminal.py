@@ -72,6 +72,7 @@ class TerminalPerson:
         self._why_not = why_not
         self._drafts = Drafts(drafts)
         self._draft = UnsentAnswer()
+        self._restored = False
         self._place = ("", 0)
         self._told = ("", 0)
         self._instructed = False
@@ -86,6 +87,10 @@ class TerminalPerson:
         if question.overview is not None and not question.history:
             say((_HEADING, f"You begin with {question.to}."))
         there = offers_of(question)
+        if self._restored:  # said last, or the conversation scrolls it away
+            self._restored = False
+            say((_HEADING, "What you typed for this message when you left is here again:"))
+            say("  go on with it, change it, or delete it.")
         if self._draft == UnsentAnswer() and there:
             with self._kept():
                 words = (*there, _EDIT)
@@ -177,8 +182,7 @@ class TerminalPerson:
         if self._place != (session, number):
             self._place = (session, number)
             self._draft = self._drafts.read(session, number) or UnsentAnswer()
-            if self._draft != UnsentAnswer():
-                say("What you had typed for this message when you left is here again.")
+            self._restored = self._draft != UnsentAnswer()
 
     @contextmanager
     def _kept(self, part: str | None = None) -> Iterator[None]:

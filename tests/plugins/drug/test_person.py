@@ -143,8 +143,9 @@ def test_whoever_leaves_finds_what_they_had_typed(
     assert desk.leaves(key) == 130
     assert len(desk.stored().events) == 1
     again = sat(desks, tmp_path, "drug-1")
-    shown = again.sees("Your prediction:")
-    assert "INIT" in shown
+    shown = again.sees("is here again:")
+    assert "INIT" in shown  # the conversation stands above, and does not scroll it away
+    again.sees("Your prediction:")
     again.types("")
     again.sees("Your explanation")
     again.types("", "")
