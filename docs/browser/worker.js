@@ -1,18 +1,23 @@
 // Python beside the page: the package itself, and Graphviz, which it asks for pictures.
 import { loadPyodide } from "./pyodide/pyodide.mjs";
-import { instance } from "./viz.js";
+
+/** Graphviz, which the explorer alone asks for: loaded after Python, so that verdicts come first. */
+let drawing;
+const draws = () => drawing ??= import("./viz.js").then(async ({ instance }) => {
+  const viz = await instance();
+  self.graphviz = (source, format, engine) => viz.renderString(source, { format, engine });
+});
 
 const python = (async () => {
-  const [pyodide, viz, code] = await Promise.all([
+  const [pyodide, code] = await Promise.all([
     loadPyodide({ indexURL: new URL("pyodide/", location.href).href }),
-    instance(),
     fetch("package.zip").then((response) => response.arrayBuffer()),
   ]);
-  self.graphviz = (source, format, engine) => viz.renderString(source, { format, engine });
   pyodide.unpackArchive(code, "zip", { extractDir: "/package" });
   pyodide.runPython("import sys; sys.path.insert(0, '/package')");
   const work = pyodide.pyimport("work");
   postMessage({ type: "ready" });
+  draws();  // now, since the page may be offline when it is asked for
   return { pyodide, work };
 })();
 python.catch((error) => postMessage({ type: "refused", error: reason(error) }));
@@ -26,6 +31,7 @@ function reason(error) {
 onmessage = async ({ data }) => {
   const { work } = await python;
   try {
+    if (data.type === "explore") await draws();
     const answer = work[data.type](JSON.stringify(data));
     postMessage({ type: data.type, id: data.id, answer: answer?.toJs ? answer.toJs() : answer });
   } catch (error) {

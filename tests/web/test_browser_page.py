@@ -61,6 +61,13 @@ def test_all_that_is_loaded_is_small_and_from_here(folder: Path) -> None:
     assert "default-src 'self'" in page
 
 
+def test_the_page_compiles_nothing(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "package.zip") as archive:
+        names = archive.namelist()
+    assert not [name for name in names if name.endswith(".py")]
+    assert {"work.pyc", "pxp_fsm/__init__.pyc", "proofs/recheck.pyc"} <= set(names)
+
+
 def test_tables_are_checked_explored_linked_and_downloaded(address: str, browser: Any) -> None:
     context = browser.new_context(accept_downloads=True)
     page = context.new_page()
