@@ -178,7 +178,7 @@ def commands() -> Iterator[Part]:
 
 
 def _helped(command: click.Command, context: click.Context) -> Iterator[str]:
-    context.terminal_width = context.max_content_width = 96
+    context.terminal_width = context.max_content_width = 88  # fits the page of a laptop
     yield f"```text\n{command.get_help(context)}\n```\n"
 
 
