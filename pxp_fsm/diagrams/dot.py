@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pxp_fsm.diagrams.model import (
@@ -48,6 +49,10 @@ class Layout:
     within: bool = True
     quick: bool = False
     engine: str = "dot"
+    ports: Mapping[tuple[str, str], tuple[str, str]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    """The sides of its states at which an arrow begins and ends, by the names in DOT; "" is any."""
 
 
 USUAL = Layout()
@@ -333,6 +338,8 @@ def _add_edge(
         look = {"class": "refused", **REFUSED}
         look |= {} if edge.target else {"arrowhead": "tee"}
     beside = layout.direction in ("TB", "BT")
+    sides = zip(("tailport", "headport"), layout.ports.get((source, target), ()), strict=False)
+    look |= {end: side for end, side in sides if side}
     graph.edge(
         source,
         target,

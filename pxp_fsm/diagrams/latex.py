@@ -126,8 +126,8 @@ _NUMBER = re.compile(r"((?:[<>=] )?[+\-−]?)(\d[\d,]*)((?:\.\d+)?%?)")
 _EMPTY = ("", "-", "–")
 
 
-def _width(text: str) -> float:
-    """The width of `text` in ems."""
+def latex_ems(text: str) -> float:
+    """The width of `text` in LaTeX's own font, Computer Modern, in units of the font's size."""
     return sum(map(_width_of, legible(text)))
 
 
@@ -157,15 +157,15 @@ class _Column:
 
 def _columns(table: Table) -> Iterator[_Column]:
     for heading, texts, numeric in zip(table.headings, table.texts, table.numeric, strict=True):
-        word = max((_width(word) for word in _words(heading)), default=0.0)
+        word = max((latex_ems(word) for word in _words(heading)), default=0.0)
         if numeric:
             numbers = _aligned(texts)
             width = max([word, *(ems for _, ems in numbers)])
             cells = tuple(tex for tex, _ in numbers)
             yield _Column(heading, texts, cells, True, width, width)
             continue
-        natural = max([word, *map(_width, texts)])
-        least = max([word, *(_width(part) for text in texts for part in _words(text))])
+        natural = max([word, *map(latex_ems, texts)])
+        least = max([word, *(latex_ems(part) for text in texts for part in _words(text))])
         least = natural if natural <= _SHORT else least
         yield _Column(heading, texts, tuple(map(_breakable, texts)), False, natural, least)
 
@@ -203,18 +203,18 @@ def _aligned(cells: Sequence[str]) -> list[tuple[str, float]]:
     """
     rows = [None if cell in _EMPTY else _split(cell) for cell in cells]
     full = [row for row in rows if row is not None]
-    wholes = [max(map(_whole, parts), key=_width) for parts in _by_place(full)]
-    ends = [max((part[3] for part in parts), key=_width) for parts in _by_place(full)]
+    wholes = [max(map(_whole, parts), key=latex_ems) for parts in _by_place(full)]
+    ends = [max((part[3] for part in parts), key=latex_ems) for parts in _by_place(full)]
     longest = max(full, key=len, default=[])
     if any(part[0] != longest[at][0] for row in full for at, part in enumerate(row) if at):
-        return [(latex(cell), _width(cell)) for cell in cells]
+        return [(latex(cell), latex_ems(cell)) for cell in cells]
     shape = [part[0] for part in longest]
     tails = {row[-1][4] for row in full if len(row) == len(longest)}
     tail = tails.pop() if len(tails) == 1 else ""
     written = []
     for cell, row in zip(cells, rows, strict=True):
         if row is None:
-            written.append((latex(cell), _width(cell)))
+            written.append((latex(cell), latex_ems(cell)))
             continue
         text, blank = "", ""
         for at, (between, whole, end) in enumerate(zip(shape, wholes, ends, strict=True)):
@@ -230,7 +230,7 @@ def _aligned(cells: Sequence[str]) -> list[tuple[str, float]]:
         rest = row[-1][4] if len(row) == len(shape) else ""
         text += _spaced(rest) + _phantom(blank + (tail if len(row) < len(shape) else ""))
         full_width = "".join(map("".join, zip(shape, wholes, ends, strict=True))) + tail
-        written.append((text, _width(full_width)))
+        written.append((text, latex_ems(full_width)))
     return written
 
 
@@ -368,7 +368,7 @@ def _pages(way: _Set, count: int, room: Room) -> Iterator[range]:
 
 def _lines(text: str, size: float, width: float | None) -> int:
     """About how many lines a text takes in a column of this width."""
-    return 1 if width is None else ceil(1.2 * _points(_width(text), size) / width) or 1
+    return 1 if width is None else ceil(1.2 * _points(latex_ems(text), size) / width) or 1
 
 
 def _widths(block: Sequence[_Column], size: float, width: float) -> list[float | None]:
@@ -422,7 +422,7 @@ def _heading(column: _Column) -> str:
     lines = list[str]()
     for word in legible(column.heading).split():
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and (not column.numeric or _width(longer) <= column.natural):
+        if lines and (not column.numeric or latex_ems(longer) <= column.natural):
             lines[-1] = longer
         else:
             lines.append(word)

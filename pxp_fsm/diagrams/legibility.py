@@ -10,6 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
+from math import atan2, dist, floor, pi
 
 from pxp_fsm.diagrams.graphviz import Canvas, kind_of
 from pxp_fsm.diagrams.text import ems
@@ -32,6 +33,13 @@ _PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 """The shares of an arrow's length at which its label may be."""
 
 _ROUNDS = 3
+
+_APART, _SHARED = 4.0, 0.1
+"""Points within which two arrows are one line to the eye, and the share of one from which they are
+taken for one."""
+
+_SIDES = ("e", "se", "s", "sw", "w", "nw", "n", "ne")
+"""The sides of a state, clockwise from the right, an eighth of a turn apart."""
 
 _MOST = 250
 """Labels beyond which none is moved: there is no room for them, and looking takes seconds."""
@@ -96,12 +104,14 @@ class DrawnShapes:
         (left, top), (width, height) = canvas.corner, canvas.size
         self.frame = (left, top, left + width, top + height)
         self.states, self.arrows, self.labels = list[Box](), list[list[Point]](), list[_Label]()
+        self._boxes, self._ends = dict[str, Box](), list[tuple[str, str]]()
         for group in self.root.iter(f"{{{_SVG}}}g"):
             kind = (group.get("class") or "").split()
             if "node" in kind:
                 box = _box([point for shape in group.iter() for point in _points(shape)])
                 if box is not None and min(box[2] - box[0], box[3] - box[1]) > _DOT:
                     self.states.append(box)
+                    self._boxes[_title(group)] = box
             elif "edge" in kind:
                 self._add_arrow(group)
         self.pieces = [
@@ -120,6 +130,9 @@ class DrawnShapes:
         ways = [_points(shape) for shape in group.iter() if kind_of(shape) == "path"]
         texts = [shape for shape in group.iter() if kind_of(shape) == "text"]
         self.arrows += [way for way in ways if way]
+        source, _, target = _title(group).partition("->")
+        ends = source.partition(":")[0], target.partition(":")[0]
+        self._ends += [ends for way in ways if way]
         boxes = [_text_box(text) for text in texts if (text.text or "").strip()]
         if boxes and self.arrows:
             lefts, tops, rights, bottoms = zip(*boxes, strict=True)
@@ -154,6 +167,39 @@ class DrawnShapes:
                 if other > number and self.pieces[other][0] != arrow:
                     crossed += _cross(piece, self.pieces[other][1])
         return crossed
+
+    def merged(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """The arrows there and back that run together, each with sides that would part them.
+
+        The sides are those of its source and its target; "" where they are apart.
+        """
+        sides = dict[tuple[str, str], tuple[str, str]]()
+        known = dict(zip(self._ends, self.arrows, strict=True))
+        for (source, target), way in known.items():
+            back = known.get((target, source))
+            if back is None or source >= target:
+                continue
+            if not {source, target} <= self._boxes.keys() or _shared(way, back) < _SHARED:
+                continue
+            at_source = self._sides(source, way, back[::-1])
+            at_target = self._sides(target, way[::-1], back)
+            sides[source, target] = at_source[0], at_target[0]
+            sides[target, source] = at_target[1], at_source[1]
+        return sides
+
+    def _sides(self, name: str, way: list[Point], back: list[Point]) -> tuple[str, str]:
+        """Two sides of a state for arrows at it, which both lead away; "" where they are apart."""
+        left, top, right, bottom = self._boxes[name]
+        if dist(way[0], back[0]) > 3 * _APART:
+            return "", ""
+        x, y = (left + right) / 2, (top + bottom) / 2
+        middle = [(a + b) / 2 for a, b in zip(way[0], back[0], strict=True)]
+        turn = atan2((middle[1] - y) / (bottom - top), (middle[0] - x) / (right - left))
+        eighth = floor(4 * turn / pi)
+        ends = [next(_along(arrow, (0.5,))) for arrow in (way, back)]
+        (a, b), (c, d) = ((end[0] - middle[0], end[1] - middle[1]) for end in ends)
+        first, second = _SIDES[eighth % 8], _SIDES[(eighth + 1) % 8]
+        return (first, second) if a * d - b * c > 0 else (second, first)
 
     def move_labels(self) -> bool:
         """Move each label that something is in the way of; whether one has been moved."""
@@ -216,6 +262,17 @@ class DrawnShapes:
         written = ET.tostring(self.root, encoding="unicode")
         head, _, _ = self._svg.partition("<g ")  # what others read the size from
         return Canvas(head + written[written.index("<g ") :] + "\n")
+
+
+def _title(group: ET.Element) -> str:
+    return group.findtext(f"{{{_SVG}}}title", "")
+
+
+def _shared(way: list[Point], other: list[Point]) -> float:
+    """The share of `way` on which `other` is so near that they look like one line."""
+    near = [*_along(other, [number / 100 for number in range(101)])]
+    points = [*_along(way, [number / 40 for number in range(1, 40)])]
+    return sum(min(dist(point, there) for there in near) < _APART for point in points) / 39
 
 
 def _shift(label: _Label, box: Box) -> None:

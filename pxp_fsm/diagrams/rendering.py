@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.diagrams.charts import SMALLEST, Chart
-from pxp_fsm.diagrams.dot import FONT, Layout, to_dot
+from pxp_fsm.diagrams.dot import FONT, USUAL, Layout, to_dot
 from pxp_fsm.diagrams.graphviz import Canvas, Fuel, OutOfFuel, canvas_of
 from pxp_fsm.diagrams.latex import has_glyphs
 from pxp_fsm.diagrams.legibility import DrawnShapes, Illegible
@@ -56,6 +56,12 @@ MANY = 60
 
 FUEL, QUICK_FUEL = 10**10, 3 * 10**9
 """The work of all layouts with texts together, and of one without: seconds."""
+
+_PARTINGS = 3
+"""How often arrows that run together are drawn anew: others may run together then."""
+
+_LARGER = 1.1
+"""How much larger a drawing may become by that."""
 
 LARGEST = 1_000
 """Arrows from which a layout in ranks is not even tried."""
@@ -281,7 +287,7 @@ def _for_paper(diagram: StateDiagram, style: Style) -> Arranged | None:
     """The layout with the largest letters; None where each takes too much work."""
     assert style.room is not None  # noqa: S101 - it is for a paper
     largest, fuel = style.room.largest, Fuel(FUEL)
-    best: Arranged | None = None
+    best, chosen = None, USUAL
     for layout in _layouts(style):
         if len(diagram.edges) > MANY and not layout.references:
             continue
@@ -293,10 +299,35 @@ def _for_paper(diagram: StateDiagram, style: Style) -> Arranged | None:
         confused = faults.crossings > CONFUSED * len(diagram.edges)
         arranged = _fitted(source, canvas, style.room, confused=confused)
         if best is None or arranged.letters > best.letters:
-            best = arranged
+            best, chosen = arranged, layout
         if best.letters >= GOOD or best.scale >= largest:
             break
-    return best
+    return best and _parted(diagram, style, chosen, best, fuel)
+
+
+def _parted(
+    diagram: StateDiagram, style: Style, layout: Layout, arranged: Arranged, fuel: Fuel
+) -> Arranged:
+    """`arranged` anew, with arrows there and back apart where they run together."""
+    if len(diagram.edges) > MANY:
+        return arranged
+    merged = DrawnShapes(arranged.canvas).merged()
+    least, (width, height) = len(merged), arranged.canvas.size
+    for _ in range(_PARTINGS):
+        if not merged:
+            break
+        layout = replace(layout, ports={**layout.ports, **merged})
+        source = to_dot(diagram, style, layout)
+        try:
+            canvas, _faults = _moved(canvas_of(source, fuel=fuel))
+        except OutOfFuel:
+            break
+        merged = DrawnShapes(canvas).merged()
+        larger = max(canvas.size[0] / width, canvas.size[1] / height)
+        if len(merged) < least and larger <= _LARGER:
+            least = len(merged)
+            arranged = _fitted(source, canvas, style.room, confused=arranged.confused)
+    return arranged
 
 
 def _moved(canvas: Canvas) -> tuple[Canvas, Illegible]:
@@ -371,10 +402,10 @@ def _for_screen(diagram: StateDiagram, style: Style) -> Arranged | None:
 
     None where each takes too much work.
     """
-    best, least, fuel = None, math.inf, Fuel(FUEL)
-    sources = (to_dot(diagram, style, layout) for layout in _screen_layouts(diagram, style))
+    best, chosen, least, fuel = None, USUAL, math.inf, Fuel(FUEL)
     tried = set[str]()
-    for source in sources:
+    for layout in _screen_layouts(diagram, style):
+        source = to_dot(diagram, style, layout)
         if source in tried:
             continue
         tried.add(source)
@@ -387,10 +418,10 @@ def _for_screen(diagram: StateDiagram, style: Style) -> Arranged | None:
         cost = 5 * faults.overlaps + faults.crossings + 5 * (larger > 1) + 20 * (larger - 1)
         if cost < least:
             confused = faults.crossings > CONFUSED * len(diagram.edges)
-            best, least = Arranged(source, canvas, confused=confused), cost
+            best, chosen, least = Arranged(source, canvas, confused=confused), layout, cost
         if not least:
             break
-    return best
+    return best and _parted(diagram, style, chosen, best, fuel)
 
 
 def _screen_layouts(diagram: StateDiagram, style: Style) -> Iterator[Layout]:

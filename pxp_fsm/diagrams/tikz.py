@@ -7,13 +7,17 @@ from itertools import cycle
 from xml.etree.ElementTree import Element
 
 from pxp_fsm.diagrams.graphviz import Canvas, kind_of
-from pxp_fsm.diagrams.latex import latex
+from pxp_fsm.diagrams.latex import latex, latex_ems
 from pxp_fsm.diagrams.style import GENERIC, Style
+from pxp_fsm.diagrams.text import ems
 from pxp_fsm.errors import UsageError, quoted
 
 _FAMILIES = dict(zip(GENERIC, (r"\sffamily", r"\rmfamily", r"\ttfamily"), strict=True))
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _STEP = re.compile(r"([MCL])([^MCLZ]*)")
+_WORD, _NARROWEST, _SMALL = 4, 0.75, 1.03
+"""Characters of a text that may need room, the least share of a letter's size, and how much wider
+letters are at 7 pt than at 8."""
 _ANCHORS = {"start": "base west", "end": "base east"}
 
 
@@ -30,13 +34,17 @@ def to_tikz(canvas: Canvas, scale: float, style: Style) -> str:
             "font",
         )
     family = _FAMILIES[style.font] if style.font else ""
+    letters = scale * _narrowing(canvas)
     (left, top), (width, height) = canvas.corner, canvas.size
     frame = f"({left:g},{-top:g}) rectangle ({left + width:g},{-top - height:g})"
     lines = [
         r"% \input this file; needs \usepackage{tikz}, \usepackage[T1]{fontenc} and a font of any",
         r"% size, such as \usepackage{lmodern}",
         rf"\begin{{tikzpicture}}[x={scale:.4f}bp,y={scale:.4f}bp]",
-        *(_drawn(shape, scale, family) for shape in canvas.shapes),
+        *(
+            _text(shape, letters, family) if kind_of(shape) == "text" else _drawn(shape, scale)
+            for shape in canvas.shapes
+        ),
         r"\pgfresetboundingbox",
         rf"\path[use as bounding box] {frame};",
         r"\end{tikzpicture}%",
@@ -44,10 +52,19 @@ def to_tikz(canvas: Canvas, scale: float, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _drawn(shape: Element, scale: float, family: str) -> str:
-    """One shape of the SVG as a path or a node; y grows upwards in TikZ."""
-    if kind_of(shape) == "text":
-        return _text(shape, scale, family)
+def _narrowing(canvas: Canvas) -> float:
+    """How much smaller all letters are, so that none takes more than its room.
+
+    The places are those of letters like Helvetica's; those of Computer Modern are wider, more so
+    the smaller they are.
+    """
+    lines = [line.strip() for line in canvas.lines]
+    shares = [ems(line) / (_SMALL * latex_ems(line)) for line in lines if len(line) >= _WORD]
+    return max(_NARROWEST, min([1.0, *shares]))
+
+
+def _drawn(shape: Element, scale: float) -> str:
+    """One shape of the SVG as a path; y grows upwards in TikZ."""
     stroke, fill = shape.get("stroke", "none"), shape.get("fill", "none")
     width = float(shape.get("stroke-width", 1)) * scale
     look = ["draw=none"]

@@ -527,3 +527,30 @@ def test_with_its_registers_in_its_states_a_row_is_free_where_its_condition_is_t
     diagram = state_diagram(unfolded(RULED, {"most": 1}))
     texts = {row.lines for edge in diagram.edges for row in edge.rows if row.number == 1}
     assert texts == {("1 ⊤ / +GO",)}
+
+
+def test_arrows_there_and_back_do_not_run_together() -> None:
+    """Between KNOWN and the states around it they did; no point of a line is on the other's."""
+    file = Path(__file__).parents[2] / "examples/agent_protocols/a2a/retry_server_careful.toml"
+    canvas = arrange(state_diagram(load_automaton(str(file))), Style(title=False)).canvas
+    lines = dict[tuple[str, str], list[complex]]()
+    for group in ET.fromstring(canvas.svg).iter(f"{SVG}g"):  # noqa: S314 - our own output
+        path = group.find(f".//{SVG}path")
+        if group.get("class") != "edge" or path is None:
+            continue
+        source, _, target = group.findtext(f"{SVG}title", "").partition("->")
+        numbers = re.findall(r"-?[\d.]+", path.get("d", ""))
+        start, *curves = map(complex, map(float, numbers[::2]), map(float, numbers[1::2]))
+        points = [start]
+        for a, b, end in zip(curves[::3], curves[1::3], curves[2::3], strict=True):
+            first = points[-1]
+            for t in (step / 20 for step in range(1, 21)):
+                inner = 3 * t * (1 - t) ** 2 * a + 3 * t * t * (1 - t) * b
+                points.append((1 - t) ** 3 * first + inner + t**3 * end)
+        lines[source.partition(":")[0], target.partition(":")[0]] = points
+    pairs = [pair for pair in lines if pair[::-1] in lines and pair[0] < pair[1]]
+    assert len(pairs) >= 5
+    for pair in pairs:
+        there, back = lines[pair], lines[pair[::-1]]
+        near = [min(abs(point - other) for other in back) < 3 for point in there]
+        assert sum(near) <= 0.1 * len(near), pair

@@ -37,8 +37,10 @@ from pxp_fsm.diagrams import (
 from pxp_fsm.diagrams.dot import ACCENT, FATAL, GREY, INK, TINT, to_dot
 from pxp_fsm.diagrams.graphviz import canvas_of
 from pxp_fsm.diagrams.latex import latex
+from pxp_fsm.diagrams.notebook import table_diagram
 from pxp_fsm.diagrams.rendering import arrange
 from pxp_fsm.diagrams.style import PAPERS, font_problems
+from pxp_fsm.diagrams.text import ems
 from pxp_fsm.errors import PXPWarning, UsageError
 from tests.colours import SEEN, contrast
 from tests.diagrams.test_diagrams import conversation, hostile
@@ -300,6 +302,37 @@ def check_typeset(drawn: Mapping[str, tuple[Diagram, Style]], tmp_path: Path) ->
     pages = re.search(r"Output written on paper\.pdf \((\d+) pages?\b", log)
     assert pages is not None
     assert int(pages[1]) == len(drawn)
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not has_style("tikz.sty"), reason="tikz is not installed (texlive-pictures)")
+@pytest.mark.parametrize("name", ["interact", "commit_coordinator"])
+@pytest.mark.parametrize("paper", ["article", "ieee"])
+def test_in_latexs_own_font_no_label_is_wider_than_its_room(
+    tmp_path: Path, name: str, paper: str
+) -> None:
+    """Measured by TeX, against the room that the same text has in the SVG."""
+    file = Path(__file__).parents[2] / "examples" / "with_rules" / f"{name}.toml"
+    diagram = table_diagram(str(file) if file.exists() else name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PXPWarning)
+        arranged = arrange(diagram, Style(paper=paper, title=False))
+        source = render(diagram, "tikz", Style(paper=paper, title=False)).decode()
+    shapes = [shape for shape in arranged.canvas.shapes if shape.tag == f"{SVG}text"]
+    rooms = [
+        arranged.scale * float(shape.get("font-size", 0)) * ems((shape.text or "").strip())
+        for shape in shapes
+    ]
+    nodes = re.findall(r"font=([^\]]*)\] at \([-\d.,]+\) \{(.*)\};", source)
+    assert len(nodes) == len(rooms) > 10
+    body = "\n".join(
+        rf"\setbox0\hbox{{{font} {text}}}\typeout{{WIDTH \the\wd0}}" for font, text in nodes
+    )
+    log = typeset(tmp_path, "", f"Widths.\n{body}")
+    widths = [float(width) * 72 / 72.27 for width in re.findall(r"WIDTH ([\d.]+)pt", log)]
+    assert len(widths) == len(rooms)
+    long = [pair for pair in zip(widths, rooms, nodes, strict=True) if len(pair[2][1]) > 3]
+    assert max(width / room for width, room, _ in long) < 1.1
 
 
 def test_latex_shows_each_character_that_it_knows() -> None:
