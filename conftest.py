@@ -84,7 +84,9 @@ def pytest_collection_finish() -> None:
 
     The same picture is made a pixel image once: most runs of a table draw its automaton.
     """
-    setattr(rendering, "_png", cache(rendering._png))  # noqa: B010 - mypy refuses the plain form
+    made, zoom = rendering._png, rendering._zoom
+    once = cache(lambda drawn, others, _zoom: made(drawn, others))
+    setattr(rendering, "_png", lambda drawn, others: once(drawn, others, zoom(drawn)))  # noqa: B010
     gc.enable()
     gc.collect()
     gc.freeze()
