@@ -7,7 +7,7 @@ that was cut, what is found is real (each is a run of the model) and what is not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from time import process_time
 
 from proofs.core.explore import Space, Step, Trace, explore
@@ -16,6 +16,7 @@ from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.board import ChannelStatus, PanelBoard
 from pxp_fsm.plugins.panels.exploration import REPLIES, PanelModel
 from pxp_fsm.plugins.panels.packed import packed, search_packed
+from pxp_fsm.plugins.panels.whole import FACTS, WholePanel, search_whole
 from pxp_fsm.protocol.messages import Tag
 
 MOST = 60_000
@@ -114,6 +115,27 @@ def answers(model: PanelModel, most: int = MOST) -> PanelAnswers:
     _of_cycles(result, space)
     result.seconds = process_time() - began
     return result
+
+
+def completed(explored: PanelAnswers, most: int) -> PanelAnswers:
+    """The answers of a model that was cut, with those of a compiled search of so many states.
+
+    Lassos and replies stay as they were found before.
+    """
+    if explored.is_whole or explored.model.reduced:
+        return explored
+    began = process_time()
+    space = search_whole(WholePanel(explored.model), most)
+    return replace(
+        explored,
+        states=space.states,
+        transitions=space.transitions,
+        seconds=process_time() - began,
+        is_whole=space.is_whole,
+        longest=space.longest,
+        idle_cycle=explored.idle_cycle or space.idle_cycle,
+        **{fact: space.runs.get(fact) for fact in FACTS},  # type: ignore[arg-type]
+    )
 
 
 def _words(trace: Trace[PanelBoard]) -> tuple[str, ...]:

@@ -257,7 +257,7 @@ def search_packed(panel: PackedPanel, most: int, runner: Runner | None = None) -
     longest = None
     if done == count:
         waiting, ready, length = (runner.new("i", count) for _ in range(3))
-        ordered = runner.run(_lengths, offsets, targets, waiting, ready, length)
+        ordered = runner.run(lengths, offsets, targets, waiting, ready, length)
         longest = max(length) if ordered == count else None
     return PackedSpace(count, offsets[done], done == count, longest)
 
@@ -443,7 +443,7 @@ def _least(
     return best
 
 
-def _lengths(offsets: I32, targets: I32, waiting: I32, ready: I32, length: I32) -> int:
+def lengths(offsets: I32, targets: I32, waiting: I32, ready: I32, length: I32) -> int:
     """Put the most steps that lead to each state into `length`; how many states are in no cycle.
 
     A state is `ready` when all steps to it have been counted. Where none is left and some are

@@ -15,7 +15,7 @@ from proofs.core.kernels import Interpreter
 from proofs.core.properties import complete_words, longest_run, terminates
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.errors import UsageError
-from pxp_fsm.plugins.panels.answers import answers
+from pxp_fsm.plugins.panels.answers import answers, completed
 from pxp_fsm.plugins.panels.board import PanelBoard
 from pxp_fsm.plugins.panels.exploration import (
     REPLIES,
@@ -24,6 +24,7 @@ from pxp_fsm.plugins.panels.exploration import (
     PanelModel,
 )
 from pxp_fsm.plugins.panels.packed import PackedSpace, packed, search_packed
+from pxp_fsm.plugins.panels.whole import FACTS, WholePanel, WholeSpace, search_whole
 from tests.sampling import sampled
 
 SCHEDULES = ("free", "fifo", "round-robin")
@@ -263,6 +264,52 @@ def test_four_agents_end_within_the_messages_of_six_sessions_of_two(
     found = answers(replace(model(agents=4, **rule), reduced=True), 1_000_000)
     assert (found.is_whole, found.states, found.replies) == (True, states, {})
     assert found.longest == (4 if "limit" in rule else 7) * 6
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rule"),
+    [
+        ("fifo", {"limit": 1, "reopen": True}),
+        pytest.param("round-robin", {"limit": 1, "commit": True}, marks=pytest.mark.deep),
+        pytest.param("free", {"call": True}, marks=pytest.mark.deep),
+        pytest.param("round-robin", {"alone": True, "reopen": True}, marks=pytest.mark.deep),
+    ],
+)
+def test_a_whole_panel_is_the_model(schedule: str, rule: dict[str, Any]) -> None:
+    """To the state, the step, the longest session and the shortest run to each fault."""
+    explored = replace(model(schedule=schedule, **rule), values=(2, 1))
+    space, tables, found = explore(explored), WholePanel(explored), answers(explored)
+    expected = WholeSpace(
+        space.states,
+        space.transitions,
+        is_whole=True,
+        ends=found.ends,
+        longest=found.longest,
+        idle_cycle=found.idle_cycle,
+        runs={},
+    )
+    for runner in (None, Interpreter()):
+        searched = search_whole(tables, 10_000, runner)
+        lengths = {fact: len(run) for fact, run in searched.runs.items()}
+        told = {fact: getattr(found, fact) for fact in FACTS}
+        assert replace(searched, runs={}) == expected
+        assert lengths == {fact: len(run) for fact, run in told.items() if run is not None}
+    assert len({tables.number(state) for state in space.steps}) == space.states
+
+
+@pytest.mark.deep
+def test_what_was_cut_is_completed() -> None:
+    cut = answers(model(schedule="fifo", limit=1), 1_000)
+    assert (cut.ends, cut.longest, cut.closed_apart) == (None, None, None)
+    whole = completed(cut, 10_000)
+    assert (whole.states, whole.ends, whole.longest, whole.stale) == (8_387, True, 23, cut.stale)
+
+
+def test_a_whole_panel_that_has_no_tables_is_refused() -> None:
+    with pytest.raises(UsageError, match="bits, more than 62"):
+        WholePanel(replace(model(schedule="fifo", agents=5), values=(2, 1)))
+    with pytest.raises(UsageError, match="with an equivalence, not reduced"):
+        WholePanel(PanelModel(pxp.Panel(pxp.Interact(n=3, k=1))))
 
 
 def test_a_model_that_cannot_be_reduced_is_refused() -> None:
