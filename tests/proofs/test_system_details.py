@@ -15,6 +15,8 @@ from proofs.logic.parsing import parse
 from proofs.systems import Composition, Interrupted, System, check, compatibility, results
 from proofs.systems.coloring import text_of
 from proofs.systems.compatibility import outside_the_class
+from proofs.systems.options import ChannelFull, NotFirst, NotSent
+from proofs.systems.pictures import product_diagram
 from proofs.systems.symmetry import Symmetry, why_not
 from pxp_fsm.automata.automaton import Automaton
 from tests.proofs.text_tables import table
@@ -151,3 +153,40 @@ def test_what_was_found_before_an_interrupt_is_told(monkeypatch: pytest.MonkeyPa
             found.append(result)
     assert [one.name for one in (*found, raised.value.result)] == ["eventual-reception", "progress"]
     assert [str(one.status) for one in found] == ["HOLDS"]
+
+
+@pytest.mark.parametrize("channel", ["sync", "fifo:1"])
+def test_what_can_happen_is_what_can_happen_by_its_parts(channel: str) -> None:
+    composition = Composition(workers().over(channel))
+    states = [*composition.initial()]
+    for state in states:
+        moves = composition.moves(state)
+        by_parts = [move for local in composition.local_moves for move in local.of(state)]
+        assert sorted(map(repr, by_parts)) == sorted(map(repr, moves))
+        states += dict.fromkeys(state + m.difference for m in moves).keys() - {*states}
+    assert len(states) > 3
+
+
+def test_a_drawn_system_has_its_steps_from_state_to_state() -> None:
+    diagram = product_diagram(System.load("m=pxp", "h=pxp"))
+    names = [node.name for node in diagram.nodes]
+    assert names[0] == "IDLE[h: IDLE]"
+    assert {name for edge in diagram.edges for name in (edge.source, edge.target)} == {*names}
+    assert all(edge.rows for edge in diagram.edges)
+
+
+def test_why_a_message_cannot_be_sent_or_delivered_is_said() -> None:
+    assert [
+        str(reason)
+        for reason in (
+            ChannelFull("m", "h", 1),
+            ChannelFull("m", "h", 2),
+            NotSent("m", "ASK", "IDLE"),
+            NotFirst("m", "h", "ASK", "BYE"),
+        )
+    ] == [
+        "channel full: 1 message is on the way from m to h",
+        "channel full: 2 messages are on the way from m to h",
+        "not sent: m in IDLE cannot send ASK",
+        "not first: BYE is ahead of ASK on the way from m to h",
+    ]
