@@ -93,9 +93,10 @@ class BlockedView:
 
 @dataclass(frozen=True, slots=True)
 class DeadlockView:
-    """Nothing can happen: the messages that nobody receives (sender, receiver, tag), in words."""
+    """Nothing can happen: a sentence for each message that nobody receives and each member that
+    waits, and those messages (sender, receiver, tag)."""
 
-    text: str
+    sentences: tuple[str, ...]
     unreceived: tuple[tuple[str, str, str], ...]
 
 
@@ -193,7 +194,8 @@ class Views:
         deadlock = self._options.deadlock(state)
         if deadlock is None:
             return None
-        return DeadlockView(str(deadlock), tuple(map(_message, deadlock.unreceived)))
+        sentences = tuple(map(str, (*deadlock.unreceived, *deadlock.waiting)))
+        return DeadlockView(sentences, tuple(map(_message, deadlock.unreceived)))
 
     def move(self, move: Move) -> MoveView:
         """Something that can happen."""

@@ -302,9 +302,13 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(
     with opened(browser, f"{buffered}#t=0.1&f=G%20!ended&m=1") as page:
         expect(page.locator(".parts")).to_be_visible()
         _check_views(page, "a deadlock, a formula, a selected message")
+    long = f"#t=0.2{'.1' * 20}&f=G%20(ended%20-%3E%20event.CLOSE)"
     with served() as address, opened(browser, f"{address}#t=0.0") as page:
         page.get_by_text("claims fail under").wait_for()
         _check_views(page, "assumptions")
+    with served() as address, opened(browser, f"{address}{long}") as page:
+        expect(page.locator(".parts thead .here")).to_be_in_viewport()
+        _check_views(page, "a formula on a long trace")
     with opened(browser, f"{large.as_uri()}#t=0.1.2", offline=True) as page:
         _check_views(page, "a file")
     table = tmp_path / "my.toml"

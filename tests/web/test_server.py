@@ -164,7 +164,7 @@ def test_verdicts_come_by_themselves_with_traces_to_play() -> None:
         assert (stuck["status"], stuck["choices"] is None) == ("FAILS", False)
         *_, last = client.post("/api/trace", json={"choices": stuck["choices"]}).json()
         assert last["moves"] == []
-        assert "pxp2 sends INIT; pxp1 in WAIT does not receive it" in last["deadlock"]["text"]
+        assert "pxp2 sends INIT; pxp1 in WAIT does not receive it" in last["deadlock"]["sentences"]
         assert ["pxp2", "pxp1", "INIT"] in last["deadlock"]["unreceived"]
 
 

@@ -4,13 +4,13 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { html } from "./html.js";
 
-const STEP = 1.3, MOST = 40, PAN = 0.15, READABLE = 700, LARGE = 2400;
+const STEP = 1.3, MOST = 40, PAN = 0.15, READABLE = 700, LARGE = 1100;
 const FLAT = 3.2, TALL = 0.5; // the shapes that a picture's place may have, as width to height
 
 const between = (least, value, most) => Math.max(least, Math.min(value, most));
 
 /** A part of a picture that is as wide as one reads well, and in the middle of which a point is. */
-function around({ x, y }, box, width = Math.min(box.width, READABLE)) {
+function around({ x, y }, box, width = Math.min(box.width, READABLE, innerWidth)) {
   const height = (width / box.width) * box.height;
   return { x: x - width / 2, y: y - height / 2, width, height };
 }
@@ -25,7 +25,7 @@ function shaped({ x, y, width, height }) {
  * present state, where there is one: a large picture begins there, and one that is near follows it. */
 export function Zoom({ drawn, label, role = "img", focus = null, children }) {
   const box = shaped(drawn);
-  const begin = () => (focus && drawn.width > LARGE ? around(focus, box) : null);
+  const begin = () => (focus && drawn.width > Math.min(LARGE, 2 * innerWidth) ? around(focus, box) : null);
   const [near, setNear] = useState(begin); // the part that is seen; null is the whole
   const svg = useRef(null), fingers = useRef(new Map());
   const whole = `${box.x} ${box.y} ${box.width} ${box.height}`;

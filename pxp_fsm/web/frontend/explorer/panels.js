@@ -1,5 +1,5 @@
 // What stands beside the pictures: moves, channels, verdicts, a formula.
-import { memo } from "react";
+import { memo, useEffect, useRef } from "react";
 import { shortened } from "../chart.js";
 import { Fold, counted, html } from "../html.js";
 
@@ -16,8 +16,8 @@ export function Moves({ system, state, shown, waiting, onMove }) {
   const blocked = state.blocked.filter(({ member }) => seen(member));
   return html`<section aria-labelledby="moves-title">
     <h2 id="moves-title">What can happen</h2>
-    ${state.deadlock && html`<p className="alert" role="alert"><strong>Deadlock.</strong> ${" "}
-      ${state.deadlock.text}</p>`}
+    ${state.deadlock && html`<div className="alert" role="alert"><strong>Deadlock.</strong>
+      <ul>${state.deadlock.sentences.map((sentence) => html`<li key=${sentence}>${sentence}</li>`)}</ul></div>`}
     ${state.beyond ? html`<p className="alert"><strong>Beyond this file.</strong> What can happen here is not in
       it; start <code>pxp serve</code>.</p>` : null}
     ${!state.moves.length && state.ended && html`<p className="good">Every member is in an end state.</p>`}
@@ -132,6 +132,14 @@ export const Verdicts = memo(/** @param {any} props */ function Verdicts({ resul
 });
 
 export function Formula({ formula, answer, parts, position, onFormula, onPlay, onStep }) {
+  const table = useRef(null);
+  useEffect(() => { // the present step is in sight, without moving the page
+    const place = table.current, step = place?.querySelector("th.here"), first = place?.querySelector("tbody th");
+    if (!step) return;
+    const room = first.offsetWidth, left = step.offsetLeft - room, right = step.offsetLeft + step.offsetWidth;
+    if (left < place.scrollLeft) place.scrollLeft = left;
+    else if (right > place.scrollLeft + place.clientWidth) place.scrollLeft = right - place.clientWidth;
+  }, [parts, position]);
   return html`<section aria-labelledby="formula-title"><h2 id="formula-title">Formula</h2>
     <label htmlFor="formula">Checked as you type</label>
     <input id="formula" type="text" placeholder="for example F ended" value=${formula} autoComplete="off" spellCheck="false"
@@ -144,8 +152,9 @@ export function Formula({ formula, answer, parts, position, onFormula, onPlay, o
     </div>
     ${parts.rows?.length ? html`<p className="words">${parts.rows[0].words}</p>` : null}
     ${parts.error && html`<p className="muted">not colored: ${parts.error}</p>`}
-    ${parts.rows?.length ? html`<div className="scroll" tabIndex="0" role="group" aria-label="parts of the formula">
-      <table className="parts"><caption>Where each part holds, read as if the trace were the whole run</caption>
+    ${parts.rows?.length ? html`<p className="muted" id="parts-title">Where each part holds, read as if the trace were the whole run</p>
+      <div ref=${table} className="scroll" tabIndex="0" role="group" aria-label="parts of the formula">
+      <table className="parts" aria-labelledby="parts-title">
       <thead><tr><th scope="col">part</th>${parts.rows[0].values.map((_, place) => html`<th key=${place}
         scope="col" className=${place === position ? "here" : ""}><button type="button"
         aria-label=${`go to step ${place}`} onClick=${() => onStep(place)}>${place}</button></th>`)}</tr></thead>
