@@ -124,6 +124,10 @@ def test_sessions_are_unfolded_a_click_away_and_printed_where_open(tmp_path: Pat
                 assert (
                     visible.count() == page.locator(f"figure .on-{drawn} svg:visible").count() == 3
                 )
+                assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+                cut = page.locator(".wide").evaluate_all(SCROLLING)
+                assert cut == (page.locator(".wide[tabindex='0']").count() if scripts else cut)
+                assert bool(cut) is (width == 390)
             if scripts:
                 expect(sessions).to_have_count(2)
                 sessions.nth(1).locator("summary").first.click()
@@ -136,6 +140,10 @@ def test_sessions_are_unfolded_a_click_away_and_printed_where_open(tmp_path: Pat
         assert "3 of 3 sessions are two-way intelligible" in text
     assert "the answer of session 2" in seen[True]
     assert "the answer of session 1" not in seen[True]
+
+
+SCROLLING = "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
+"""How many of some elements are wider within than they are."""
 
 
 def text_of(pdf: bytes) -> str:

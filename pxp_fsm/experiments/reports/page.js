@@ -11,4 +11,17 @@
   }
   document.body.append(made.content);
   packed.remove();
+  reach();
 })();
+
+// What scrolls by itself is reached by the keyboard, and what does not is no stop on the way.
+function reach() {
+  for (const place of document.querySelectorAll(".wide, .tile, .foreign")) {
+    const scrolls = place.scrollWidth > place.clientWidth || place.scrollHeight > place.clientHeight;
+    if (scrolls && place.clientWidth) place.tabIndex = 0;
+    else place.removeAttribute("tabindex");
+  }
+}
+reach();
+addEventListener("resize", reach);
+document.addEventListener("toggle", reach, true);
