@@ -168,8 +168,12 @@ class Compiled:
         try:
             if missing > 0:
                 self._memory.grow(self._store, missing)
-        except wasmtime.WasmtimeError as error:
-            raise TooLarge(f"more than {self.most >> 20:,} MB of arrays are needed") from error
+        except wasmtime.WasmtimeError:
+            gc.collect()  # where data are limited, those of earlier searches count until then
+            try:
+                self._memory.grow(self._store, missing)
+            except wasmtime.WasmtimeError as error:
+                raise TooLarge(f"more than {self.most >> 20:,} MB of arrays are needed") from error
         self._end = -(-end // _ALIGNED) * _ALIGNED
 
     def _view(self, kind: str, begin: int, count: int) -> Array:

@@ -12,7 +12,6 @@ what runs that were once all tried, and only prints them.
 from __future__ import annotations
 
 import argparse
-import ast
 import hashlib
 import json
 import os
@@ -24,10 +23,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from pxp_fsm.protocol import rules
 from pxp_fsm.sessions import policy
 from tests.proofs.mutant_trials import NOTHING, UNREACHED, try_all
-from tests.proofs.source_changes import functions
 from tests.proofs.source_mutants import MODULES, OPERATORS, Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
@@ -50,13 +47,6 @@ def shuffled(*modules: ModuleType, every: int = 1) -> list[Mutant]:
     """The mutants, in a random order in which each keeps its place whatever else changes."""
     found = mutants(*modules, every=every)
     return sorted(found, key=lambda mutant: hashlib.sha256(str(mutant).encode()).digest())
-
-
-def unchanged() -> Mutant:
-    """The mutant that changes nothing, by its very text: no judge may notice it."""
-    function = dict(functions(rules))["derive"]
-    lines = range(function.lineno, (function.end_lineno or 0) + 1)
-    return Mutant(rules, "derive", "nothing is changed", ast.unparse(function), lines)
 
 
 def kind(mutant: Mutant, by: str) -> str:
@@ -198,9 +188,8 @@ def main(arguments: list[str]) -> None:
         for mutant in wanted[: given.number]
         if mutant.key not in done or kind(mutant, done[mutant.key]) == "survives"
     ]
-    tried = [unchanged(), *left] if given.sample else left
-    if tried:
-        try_all(tried, note, jobs=os.cpu_count() or 1)
+    if left:
+        try_all(left, note, jobs=os.cpu_count() or 1)
     if not given.sample:
         every = shuffled()
         found = [(mutant, done[mutant.key]) for mutant in every if mutant.key in done]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -37,3 +38,18 @@ def test_memory_has_no_bound_where_it_is_not_measured(monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match="not measured"):
         used()
     assert Effort(memory=UNLIMITED).spent(10, 1, 1) == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits data as Linux does")
+def test_where_data_are_limited_a_search_that_is_over_takes_none() -> None:
+    searches = """
+import gc, resource
+from proofs.core.kernels import Compiled
+gc.disable()
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+for _ in range(6):
+    search = [Compiled()]
+    search.append(search)  # garbage that only a collection finds
+    search[0].new("q", 1 << 25)
+"""
+    subprocess.run([sys.executable, "-c", searches], check=True)
