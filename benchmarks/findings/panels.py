@@ -540,7 +540,7 @@ def how_known() -> Iterator[str]:
         (
             "PXP(k) bounds no panel, nor do `commit` and `reopen`",
             "cycles explored, each schedule",
-            "cycles drawn, by fifo and round-robin",
+            "cycles drawn, by fifo and round-robin (`reopen`: as any number)",
             "as any number",
             "argued by hand: the other channels close first, and two with an agent in common "
             "are left",
