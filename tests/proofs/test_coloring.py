@@ -12,8 +12,9 @@ from proofs.core.explore import TooLarge, explore
 from proofs.core.limits import Effort
 from proofs.core.results import Status
 from proofs.logic import parse
+from proofs.logic.formulas import Atom, Formula
 from proofs.systems import Composition, System, check
-from proofs.systems.coloring import color
+from proofs.systems.coloring import color, values_along
 from proofs.systems.paths import choices_of
 from proofs.systems.propositions import vocabulary
 from pxp_fsm.errors import Refused, UsageError
@@ -63,3 +64,26 @@ def test_a_path_or_a_proposition_that_is_none_is_refused() -> None:
         color(composition, parse("ended"), (0,), 1, Effort())
     with pytest.raises(UsageError, match="'1@NOWHERE'"):
         color(composition, parse("F 1@NOWHERE"), (), 0, Effort())
+
+
+def test_along_a_run_a_part_holds_as_it_is_defined() -> None:
+    """U and R by a look at every place that comes, round the cycle once more than it is long."""
+    for seed in range(150):
+        chance = random.Random(seed)
+        length = chance.randint(1, 5)
+        cycle = chance.randint(0, length)
+        true = {name: [chance.random() < 0.6 for _ in range(length)] for name in "pq"}
+
+        def holds(part: Formula, place: int, true: dict[str, list[bool]] = true) -> bool:
+            assert isinstance(part, Atom)
+            return true[part.name][place]
+
+        for place in range(length):
+            later = [*range(place, length), *[*range(length - cycle, length)] * 2]
+            pairs = [(true["p"][at], true["q"][at]) for at in later]
+            until = any(q and all(p for p, _ in pairs[:at]) for at, (_, q) in enumerate(pairs))
+            release = all(q or any(p for p, _ in pairs[:at]) for at, (_, q) in enumerate(pairs))
+            for text, expected in (("p U q", until), ("p R q", release)):
+                formula = parse(text)
+                values = values_along(formula, length, cycle, holds)[formula]
+                assert values[place] is expected, (seed, text, place)

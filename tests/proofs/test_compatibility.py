@@ -521,3 +521,12 @@ def test_what_no_capacity_mends_fails() -> None:
     stuck = system(a="0 b!x 1; 0 b!y 1", b="0 a?x 1; 0 a?y 2; 1 c!go 3", c="0 b?go 1")
     found = check_unbounded(stuck, most=2)
     assert found["progress"].status is Status.FAILS
+
+
+def test_in_a_round_each_member_acts_once_so_that_buffers_stay_short() -> None:
+    """However much room there is, what has been sent is received before more is."""
+    pairs = system(a="0 b!x 0", b="0 a?x 0", c="0 d!y 0", d="0 c?y 0")
+    turns = in_turns_within(pairs, 5)
+    states = [turns.model.encoding.configuration(node.state) for node in turns.space.steps]
+    assert max(len(buffer) for state in states for buffer in state.buffers) == 1
+    assert turns.safe

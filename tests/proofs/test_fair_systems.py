@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+import pxp_fsm as pxp
 from proofs.core.results import Status
 from proofs.logic import parse
 from proofs.logic.fairness import demand
@@ -116,6 +117,39 @@ def test_fairness_to_agents_is_none_to_the_outside(by: str, strength: str) -> No
         assert (", fair to a, b, c (not to STOP)" in one.assumptions) is (by != "self")
     (rows,) = check_formulas(system, [text], fair=[f"{strength}:rows"])
     assert rows.verdict.status is Status.HOLDS
+
+
+def test_who_is_fair_to_a_row_need_not_send_each_value() -> None:
+    """a sends N or stops: it may send 1 again and again, and 2 never, but it has to stop."""
+    sizes = {"type": "integer", "minimum": 1, "maximum": 2}
+    carries = {"N": {"type": "object", "required": ["n"], "properties": {"n": sizes}}}
+    a = pxp.build_automaton(
+        "a",
+        [{"from": "A", "to": "A", "send": "N"}, {"from": "A", "to": "END", "send": "STOP"}],
+        final=["END"],
+        payloads=carries,
+    )
+    b = pxp.build_automaton(
+        "b",
+        [
+            {"from": "A", "to": "A", "receive": "N", "do": {"last": "msg.n"}},
+            {"from": "A", "to": "END", "receive": "STOP"},
+        ],
+        final=["END"],
+        registers={"last": {"init": 0, "min": 0}},
+        payloads=carries,
+    )
+    composition = Composition(System.load(a, b).with_parameters({}))
+    for formula, fair, status in (
+        ("F ended", "strong:rows", Status.HOLDS),
+        ("F ended", "weak:rows", Status.HOLDS),
+        ("F (ended | b.last=2)", "strong:agents", Status.FAILS),
+        ("F b.last=2", "strong:rows", Status.FAILS),
+        ("F b.last=1", "strong:rows", Status.FAILS),
+        ("F (b.last=1 | b.last=2 | ended)", "strong:rows", Status.HOLDS),
+    ):
+        verdict = check(composition, parse(formula), demands=[demand(fair)])
+        assert verdict.status is status, (formula, fair)
 
 
 def test_over_a_buffer_a_guard_is_the_senders_alone() -> None:

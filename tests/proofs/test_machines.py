@@ -8,8 +8,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from proofs.systems.results import Build, compare_machine
-from pxp_fsm.automata.automaton import DECIDE, Automaton, Transition, Trigger, Valuation, receiving
+from proofs.core.results import Status
+from proofs.systems.results import Build, check_machine, compare_machine
+from pxp_fsm.automata.automaton import (
+    DECIDE,
+    Automaton,
+    Kind,
+    Transition,
+    Trigger,
+    Valuation,
+    receiving,
+)
 from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
 from pxp_fsm.errors import NotEnabled, PXPError, UsageError
 from pxp_fsm.sessions.machine import Machine
@@ -76,6 +85,19 @@ def test_a_difference_names_its_case() -> None:
     found = {(d.state, d.event, d.machine.state, d.table.state) for d in compared.differences}
     assert found == {("WAIT", receiving("TERM"), "DECIDE", "END")}
     assert [d.valuation for d in compared.differences] == [None, ()]
+
+
+@pytest.mark.parametrize("kind", [Kind.SEND, Kind.RECEIVE])
+def test_the_verdict_names_the_first_case_that_differs(kind: Kind) -> None:
+    """Of one valuation, in which a guard decides, or of all in which a message comes."""
+    real = builtin("interact")
+    row = next(one for one in real.transitions if one.kind is kind and one.source != "IDLE")
+    build = impostor(altered(real, row, replace(row, target="IDLE")))
+    first, *others = compare_machine(real, build).differences
+    assert bool(others) is (kind is Kind.RECEIVE)
+    verdict = check_machine(real, build)
+    assert (verdict.status, verdict.detail) == (Status.FAILS, str(first))
+    assert check_machine(real).status is Status.HOLDS
 
 
 def test_a_machine_that_moves_on_a_refusal_is_caught() -> None:

@@ -131,6 +131,16 @@ def test_of_what_may_overtake_one_message_that_is_taken_is_enough() -> None:
     assert not list(plain.unspecified(system, channel, both))
 
 
+def test_what_is_left_for_who_has_ended_is_an_orphan_and_not_unspecified() -> None:
+    """At its end b may receive more, and in U it may send: what waits then is not refused."""
+    a = table("a", "S -> [T] send A\n[T] -> [T] send B\n[T] -> [T] receive C")
+    b = table("b", "S -> [T] receive A\n[T] -> U receive A\nU -> U send C\nU -> [T] receive A")
+    system, channel = system_of([("a", a), ("b", b)]), parse_channel("fifo:2")
+    found = explored(system, channel, most=200)
+    assert found is not None
+    assert ("no-orphan-message", Status.FAILS) in agrees(system, channel, found)
+
+
 @pytest.mark.parametrize("guards", [0, 0.6])
 @pytest.mark.parametrize("seeds", first_and_rest(10, 40))
 def test_the_standard_checks_are_the_same_under_symmetry(guards: float, seeds: range) -> None:

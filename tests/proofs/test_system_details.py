@@ -9,14 +9,28 @@ from typing import Any
 import pytest
 
 import pxp_fsm as pxp
-from proofs.core.explore import Trace
+from proofs.core.explore import TooLarge, Trace, explore
+from proofs.core.limits import Effort
 from proofs.core.results import NotReplayed, Result, Status, Verdict
 from proofs.logic.parsing import parse
-from proofs.systems import Composition, Interrupted, System, check, compatibility, results
+from proofs.systems import (
+    Composition,
+    Interrupted,
+    System,
+    check,
+    compatibility,
+    encoding,
+    parse_channel,
+    reachability,
+    results,
+)
+from proofs.systems.checking import home_space, invariant
 from proofs.systems.coloring import text_of
 from proofs.systems.compatibility import outside_the_class
 from proofs.systems.options import ChannelFull, NotFirst, NotSent
+from proofs.systems.paths import nearest
 from proofs.systems.pictures import product_diagram
+from proofs.systems.reachability import reach
 from proofs.systems.symmetry import Symmetry, why_not
 from pxp_fsm.automata.automaton import Automaton
 from tests.proofs.text_tables import table
@@ -156,13 +170,22 @@ def test_what_was_found_before_an_interrupt_is_told(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("channel", ["sync", "fifo:1"])
-def test_what_can_happen_is_what_can_happen_by_its_parts(channel: str) -> None:
-    composition = Composition(workers().over(channel))
+@pytest.mark.parametrize("name", ["workers", "pxp"])
+def test_what_can_happen_is_what_can_happen_by_its_parts(name: str, channel: str) -> None:
+    """Each part reads of a state only what it says that it reads; who has guards may choose."""
+    system = workers() if name == "workers" else System.load(name)
+    composition = Composition(system.over(channel))
+    fields, known = composition.encoding.parts, dict[tuple[int, ...], list[str]]()
     states = [*composition.initial()]
     for state in states:
         moves = composition.moves(state)
-        by_parts = [move for local in composition.local_moves for move in local.of(state)]
-        assert sorted(map(repr, by_parts)) == sorted(map(repr, moves))
+        by_parts = list[str]()
+        for place, local in enumerate(composition.local_moves):
+            read = place, *(fields[part].of(state) for part in local.parts)
+            here = [*map(repr, local.of(state))]
+            assert known.setdefault(read, here) == here
+            by_parts += here
+        assert sorted(by_parts) == sorted(map(repr, moves))
         states += dict.fromkeys(state + m.difference for m in moves).keys() - {*states}
     assert len(states) > 3
 
@@ -190,3 +213,141 @@ def test_why_a_message_cannot_be_sent_or_delivered_is_said() -> None:
         "not sent: m in IDLE cannot send ASK",
         "not first: BYE is ahead of ASK on the way from m to h",
     ]
+
+
+def test_a_register_is_compared_with_numbers_that_it_never_has_by_the_number_of_its_member() -> (
+    None
+):
+    """A first member counts to 1, a second one to 3; no number below is among those met."""
+
+    def counts(name: str, most: int) -> Automaton:
+        row = {"from": "A", "to": "A", "event": f"ONE_{name}", "when": f"c < {most}", "by": "self"}
+        rows = [row | {"do": {"c": "c + 1"}}]
+        return pxp.build_automaton(name, rows, final=["A"], registers={"c": {"init": 0, "min": 0}})
+
+    system = System.load(counts("a", 1), counts("b", 3)).with_parameters({})
+    for formula, status in (
+        ("G 1.c<=70", "HOLDS"),
+        ("G 2.c<=70", "HOLDS"),
+        ("F 2.c>70", "FAILS"),
+        ("EF 1.c>=3", "FAILS"),
+        ("EF 2.c>=3", "HOLDS"),
+    ):
+        assert str(pxp.check(system, formula)[0].status) == status, formula
+
+
+def test_a_path_leads_to_the_nearest_state_where_a_goal_holds() -> None:
+    composition = Composition(System.load("pxp", channel="fifo:1"))
+    (start,) = composition.initial()
+    space = explore(composition)
+    for goal in ("1@WAIT", "!1@IDLE", "!1@IDLE & !2@IDLE", "!(1@IDLE | 2@IDLE)", "!true"):
+        choices = nearest(composition, start, parse(goal), Effort())
+        names = [part.strip("!() ") for part in goal.replace("|", "&").split("&")]
+        wanted = {
+            state
+            for state in space.steps
+            if goal != "!true"
+            and all(
+                (name in composition.propositions(state)) is ("!" not in goal) for name in names
+            )
+        }
+        if not wanted:
+            assert choices is None
+            continue
+        assert choices is not None
+        state = start
+        for choice in choices:
+            state += composition.moves(state)[choice].difference
+        assert state in wanted, goal
+        assert len(choices) == min(map(space.depth, wanted)), goal
+
+
+def test_what_stops_where_others_go_on_is_no_deadlock() -> None:
+    """hub does not take X, but another pair can go on: nothing is told to be refused for good."""
+    hub = table("hub", "W -> [END] receive Y from left")
+    left = table("left", "A -> [B] send X to hub")
+    pair = [table("p", "[A] -> [A] send GO to q"), table("q", "[A] -> [A] receive GO from p")]
+    system = System.load(hub, left, *pair, channel="fifo:1")
+    [result] = pxp.check(system, "G !left@B")
+    assert result.trace is not None
+    assert result.trace.labels == ("left>hub +X",)
+    assert result.verdict.unreceived == ()
+    [alone] = pxp.check(System.load(hub, left, channel="fifo:1"), "G !left@B")
+    assert [one.tag for one in alone.verdict.unreceived] == ["X"]
+
+
+@pytest.mark.parametrize("most", [1, 5, 20_000])
+def test_from_where_something_is_impossible_all_states_are_counted(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "MOST_IN_REGION", most)
+    lost = table("lost", "A -> [B] event OFF")
+    turns = table("turns", "[A] -> B event ONE\nB -> C event TWO\nC -> [A] event THREE")
+    system = System.load(lost, turns)
+    [result] = pxp.check(system, "AG EF lost@A")
+    assert result.verdict.impossible
+    note = result.diagram().note
+    assert ("from there on 3 states can be reached" in note) is (most > 3), note
+    assert ("from there on at least 1 state" in note or "1 state " in note) is (most == 1), note
+
+
+def test_memory_that_is_used_up_makes_a_verdict_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def used_up(*_: object) -> Iterator[tuple[Any, Any]]:
+        yield from ()
+        raise MemoryError
+
+    system = System.load("pxp")
+    monkeypatch.setattr(results, "terminates", used_up)
+    monkeypatch.setattr(results, "decide_standard", used_up)
+    monkeypatch.setattr(compatibility, "search_unbounded", used_up)
+    found = [
+        *results.check_termination(system),
+        *results.check_standard(system, ["no-deadlock", "no-orphan-message"]),
+        *results.check_unbounded(system),
+    ]
+    assert len(found) == 5
+    assert {(one.status, one.reason) for one in found} == {
+        (Status.UNKNOWN, "the memory is used up: at once")
+    }
+
+
+def test_without_an_effort_systems_of_any_class_are_explored_up_to_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compatibility, "MOST_STATES", 4)
+    for verdict in compatibility.check_unbounded(System.load(HUB, WORKER)).values():
+        assert verdict.status is Status.UNKNOWN
+        assert "with capacity 1 more than 4 states" in verdict.detail
+
+
+def test_contents_that_a_state_has_no_room_for_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their number would be read as that of another part of the state."""
+    monkeypatch.setattr(encoding, "MET_BITS", 2)
+    contents = encoding.Contents(parse_channel("fifo:12"), ("X", "Y"))
+    assert not contents.complete
+    assert [contents.number(("X",) * length) for length in (1, 0, 2, 3, 2)] == [1, 0, 2, 3, 2]
+    with pytest.raises(TooLarge, match="a buffer has more than 4 contents"):
+        contents.number(("Y",))
+
+
+@pytest.mark.parametrize("spare", [1, 0, -1])
+def test_states_as_wide_as_there_is_room_for_are_searched_in_tables(
+    spare: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    composition = Composition(workers())
+    monkeypatch.setattr(reachability, "WIDEST", composition.encoding.bits + spare)
+    found = reach(composition, compiled=True)
+    assert (found.visited is not None) is (spare >= 0)
+    assert [*found.states] == [*reach(composition, compiled=False).states]
+
+
+def test_what_can_always_be_reached_again_is_read_off_the_formula() -> None:
+    composition = Composition(System.load("pxp"))
+    assert home_space(composition, parse("AG EF ended")) == parse("ended")
+    assert home_space(composition, parse("AG EF (1@END | !2@WAIT)")) == parse("1@END | !2@WAIT")
+    for other in ("AG ended", "AG EF 1.INIT", "AG AF ended", "EF ended", "G ended"):
+        assert home_space(composition, parse(other)) is None, other
+    assert invariant(composition, parse("AG ended")) == parse("ended")
+    assert invariant(composition, parse("AG EF ended")) is None
