@@ -105,7 +105,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         for name in (
             *("rules", "rule_certificates", "conditions", "stuck_sessions", "forgeries"),
             *("recheck", "system_certificates", "system_forgeries", "amalgamation"),
-            "checker_details",
+            *("checker_details", "certificates"),
         )
     ),
     "claims": tuple(
@@ -129,6 +129,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
             f"tests/proofs/test_{name}.py"
             for name in ("audit_judges", "options", "trace_exports", "endless_systems", "verdicts")
         ),
+        "tests/proofs/test_explained_checks.py",
         "tests/automata/test_unfolding.py",
     ),
 }

@@ -456,3 +456,7 @@ def test_a_wrong_guard_and_a_wrong_payload_of_a_system_are_found() -> None:
     assert found_of('{"seat": 7}', "FREE", "TAKEN") == [
         (FindingKind.TAG, f"TAKEN was judged to be true, and {said} follows from FREE")
     ]
+
+
+def test_the_messages_of_a_session_of_two_are_counted() -> None:
+    assert [tagged(*tags).messages for tags in ((), ("INIT",), ("INIT", "RATIFY"))] == [0, 1, 2]

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 import pxp_fsm as pxp
+from proofs import subjects
 from proofs.check import Results, answer, checkables, known_properties
 from proofs.core.results import Result, Status, Verdict, table
 from proofs.requests import Request
 from proofs.subjects import Answer
-from proofs.systems import Interrupted, System
+from proofs.systems import Interrupted, System, check_standard
 from pxp_fsm.automata.serialization import to_json
 from pxp_fsm.automata.system_files import read_system
 from pxp_fsm.errors import UsageError
@@ -359,3 +360,57 @@ def test_a_certificate_is_not_written_over_what_is_checked(name: str, tmp_path: 
     assert done.returncode == 2
     assert "a certificate is JSON, beside the tables that it is of" in done.stderr
     assert (tmp_path / name).read_text("utf-8") == before
+
+
+def test_over_a_channel_without_a_bound_alone_nothing_else_is_checked() -> None:
+    found = [(one.name, one.assumptions) for one in pxp.check("pxp", channels="fifo")]
+    assert found and all("fifo of any capacity" in under for _, under in found)
+    both = [(one.name, one.assumptions) for one in pxp.check("pxp", channels=["fifo", "sync"])]
+    assert both[: len(found)] == found and len(both) > len(found)
+
+
+@pytest.mark.parametrize(
+    ("request_", "field", "problem"),
+    [
+        (Request(("pxp",), names=("termination",), channels=("fifo",)), "channels", "write fifo:C"),
+        (Request(("pxp",), formulas=("F ended",), channels=("fifo",)), "channels", "write fifo:C"),
+        (Request(("pxp",), relations="noisy", channels=("sync",)), "relations", "not to systems"),
+        (Request(("pxp",), values=2, channels=("sync",)), "values", "not to systems"),
+    ],
+)
+def test_what_a_channel_has_not_is_refused(request_: Request, field: str, problem: str) -> None:
+    results = answer(request_)
+    with pytest.raises(UsageError, match=problem) as raised:
+        len(results)
+    assert (results.computed, raised.value.field) == ((), field)
+
+
+def test_no_reduction_is_advised_where_none_is_taken() -> None:
+    """Whether everything ends is asked of every state."""
+    asked = Request(("pxp",), names=("termination",), channels=("fifo:2",), limit=1)
+    unknown = [one.reason for one in answer(asked) if one.status is Status.UNKNOWN]
+    assert unknown and all("a smaller capacity than 2" in reason for reason in unknown)
+    assert not [reason for reason in unknown if "reduction" in reason]
+
+
+def test_what_was_found_before_an_interruption_is_given_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the second channel nothing is found, and the third is not asked about."""
+    system, asked = System.load("pxp"), list[str]()
+
+    def interrupted(over: System, *rest: Any) -> Iterator[Result]:
+        asked.append(over.channel.name)
+        for result in check_standard(over, *rest):
+            if len(asked) > 1:
+                raise Interrupted(replace(result, verdict=Verdict(Status.UNKNOWN, "interrupted")))
+            yield result
+
+    monkeypatch.setattr(subjects, "check_standard", interrupted)
+    found = list[Result]()
+    with pytest.raises(Interrupted):
+        found.extend(
+            subjects.standard([system.over(f"fifo:{size}") for size in (1, 2, 3)], ["no-deadlock"])
+        )
+    assert [one.name for one in found] == ["no-deadlock"]
+    assert asked == ["fifo:1", "fifo:2"]

@@ -178,3 +178,144 @@ def test_who_has_settled_a_guard_of_two_waits_for_ever() -> None:
     settled = [step[0] for step in steps if any(step[0].settled)]
     assert len(settled) == 1
     assert [*system.steps(settled[0])] == []
+
+
+def rows_of(initial: str, final: list[str], *rows: dict[str, Any]) -> recheck.Table:
+    return recheck.Table({"initial": initial, "final": final, "rows": [*rows], "states": []})
+
+
+def proof_of(system: recheck.System) -> recheck.Proof:
+    """All states, found by going through them."""
+    states, listed = [system.first], list[Any]([[*system.first, None]])
+    for number, state in enumerate(states):
+        for step in system.steps(state):
+            if step.target not in states:
+                states.append(step.target)
+                listed.append([*step.target, number])
+    return recheck.Proof(system, {}, json.loads(json.dumps(listed)))
+
+
+def test_a_row_whose_guard_is_settled_and_whose_message_never_goes_is_dead() -> None:
+    """By the time that `one` may say X, `other`, which took it from `third`, has gone on."""
+    one = rows_of(
+        "A", ["A"],
+        {"from": "A", "to": "B", "receive": "Y"},
+        {"from": "B", "to": "A", "guard": "G", "send": "X"},
+    )  # fmt: skip
+    other = rows_of(
+        "C", ["E"],
+        {"from": "C", "to": "D", "receive": "X"}, {"from": "D", "to": "E", "send": "Y"},
+    )  # fmt: skip
+    third = rows_of("F", ["H"], {"from": "F", "to": "H", "send": "X"})
+    system = recheck.System(["one", "other", "third"], [one, other, third], "sync")
+    proof = proof_of(system)
+    assert any(any(state.settled) for state in proof.states)
+    sent = {
+        row for some in proof.steps for _, step in some if len(step.rows) > 1 for row in step.rows
+    }
+    assert {*system.ways} - sent == {(0, one.rows[1])}
+    assert not proof.holds("no-dead-row")
+
+
+def test_of_two_what_nobody_receives_is_for_the_other_and_of_three_for_nobody() -> None:
+    said = rows_of("A", ["B"], {"from": "A", "to": "B", "send": "X"})
+    system = recheck.System(["one", "other"], [said, ringing("BELL")], "fifo:1")
+    assert system.links == [(0, 1)]
+    assert (("B", "A"), (("X",),)) in {step[0][:2] for step in system.steps(system.first)}
+    with pytest.raises(ValueError, match="sends to nobody"):
+        recheck.System(["one", "other", "third"], [said, ringing("BELL"), ringing("HORN")], "sync")
+
+
+def test_one_event_may_have_rows_of_two_guards_and_one_message_may_not() -> None:
+    rows = [{"from": "A", "to": to, "guard": guard} for to, guard in (("B", "G"), ("C", "H"))]
+    assert len(rows_of("A", [], *({**row, "event": "X"} for row in rows)).rows) == 2
+    with pytest.raises(ValueError, match="two rows for one tag"):
+        rows_of("A", [], *({**row, "send": "X"} for row in rows))
+
+
+def test_ranks_that_nothing_needs_are_refused() -> None:
+    proof = proof_of(recheck.System(["one", "other"], [ringing("BELL"), ringing("HORN")], "sync"))
+    order = {("A", "A"): 2, ("A", "B"): 1, ("B", "A"): 1}
+    ranks: list[Any] = [
+        [[order[state.at], None]] if state.at in order else None for state in proof.states
+    ]
+    assert proof.ends(ranks, "", "")
+    for number, own in enumerate(ranks):
+        if own is not None:
+            more = [*ranks[:number], [*own, [0, None]], *ranks[number + 1 :]]
+            assert not proof.ends(more, "", "")
+
+
+def test_who_sends_to_two_in_one_state_is_in_no_directed_system() -> None:
+    one = rows_of(
+        "A", ["B"],
+        {"from": "A", "to": "B", "send": "X", "partner": "other"},
+        {"from": "A", "to": "B", "send": "Y", "partner": "third"},
+    )  # fmt: skip
+    heard = [rows_of("C", ["C"], {"from": "C", "to": "C", "receive": label}) for label in "XY"]
+    proof = proof_of(recheck.System(["one", "other", "third"], [one, *heard], "fifo:1"))
+    proof.given = {f"sends {name}": [0] * len(proof.states) for name in proof.system.names}
+    with pytest.raises(ValueError, match="no directed system"):
+        proof.safe()
+
+
+def test_who_has_settled_what_nobody_takes_has_not_ended() -> None:
+    """Where `one` has settled X before GO it misses GO; where not, it ends by it."""
+
+    def table(name: str, initial: str, final: list[str], *rows: dict[str, Any]) -> dict[str, Any]:
+        return {"format": 1, "name": name, "title": name, "initial": initial, "final": final,
+                "states": [], "rows": [*rows]}  # fmt: skip
+
+    members = {
+        "one": table(
+            "one", "A", ["A", "Z"],
+            {"from": "A", "to": "B", "guard": "G", "send": "X"},
+            {"from": "A", "to": "Z", "event": "GO"},
+        ),
+        "other": table("other", "C", ["C"], {"from": "D", "to": "D", "receive": "X"}),
+        "third": table("third", "E", ["F"], {"from": "E", "to": "F", "event": "GO"}),
+    }  # fmt: skip
+    claims = [
+        {"name": "stuck", "check": "never-stuck"},
+        {"name": "over", "check": "never", "never": "over and one.at != Z"},
+    ]
+    proof = prove_tables(members, {**EVERYTHING, "claims": claims})
+    assert proof.proved == ("over",)
+    assert proof.obstacles.keys() == {"stuck"}
+
+
+def test_a_decision_without_relations_may_come_after_a_value_that_is_lost() -> None:
+    """Of the value nothing is known, and nothing is asked of it."""
+    part = {**EVERYTHING, "relations": "dhrst", "starts": "m"}
+    members = [(name, recheck.Rules(asking())) for name in ("m", "h")]
+    sessions = recheck.Sessions(members, part, [], recheck.Knowledge())
+    lost = recheck.Data(2, lost=True)
+    assert sessions.follow(lost, 0, "B", frozenset({()}), "same") == (lost,)
+    assert sessions.follow(lost, 0, "B", frozenset({()}), "new") == (lost,)
+
+
+def test_a_register_becomes_one_of_its_own_members_alone() -> None:
+    for member, why in (("blue", ""), ("large", "c becomes large, which it cannot be")):
+        rows = [{"from": "A", "to": "YES", "event": "GO", "do": {"c": member}}]
+        registers = {
+            "c": {"of": ["red", "blue"], "init": "red"},
+            "size": {"of": ["small", "large"], "init": "small"},
+        }
+        table = asking(rows=rows, registers=registers, oracles={}, guards={}, states=[])
+        found = obstacles(table, "one.at == NO")
+        assert found == ({"one.at == NO": why} if why else {})
+
+
+@pytest.mark.parametrize("kind", [{"type": "real"}, {"min": 0, "max": 3}])
+def test_what_is_declared_in_another_way_is_not_proved_about(kind: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="not proved about"):
+        recheck.Rules(asking(parameters={"most": kind}))
+
+
+def test_a_part_that_is_due_says_all_but_its_evidence() -> None:
+    due = recheck._due("r", [("it", "never", "x > n")], {"x": {}}, "x < 2", ["n > 3"])
+    assert due == {
+        "relations": "r", "starts": "m", "assume": ["n > 3"], "ghosts": {"x": {}},
+        "while": "x < 2", "claims": [{"name": "it", "check": "never", "never": "x > n"}],
+    }  # fmt: skip
+    assert due.keys() == recheck.PART_KEYS

@@ -29,12 +29,14 @@ from proofs.core.properties import complete_words, longest_run, terminates
 from proofs.core.results import Bound, NotReplayed, Status, Verdict
 from proofs.export.traces import to_itf
 from proofs.sessions.explicit import PackedSessions, check_explicit
-from proofs.sessions.model import SessionModel, SessionState, session
+from proofs.sessions.model import SessionModel, SessionState, session, tag_of
 from proofs.sessions.relational import EMPTY, Structure, Theory
 from proofs.sessions.replay import PrefixModel, replay
 from proofs.systems import Composition, System, decide_standard, system_of
 from pxp_fsm.automata.actions import Say
-from pxp_fsm.automata.tables import BUILTIN, parse_automaton
+from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
+from pxp_fsm.protocol.intelligibility import DEFINITIONS
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -496,3 +498,47 @@ def test_a_session_that_is_stuck_is_not_over() -> None:
 def test_a_model_is_called_after_its_rules_and_bounds() -> None:
     names = [SessionModel(rules, Theory(NOISY)).name for rules in (Interact(5, 2), Pxp(1), Pxp())]
     assert names == ["interact(n = 5, k = 2)", "pxp(k = 1)", "pxp()"]
+
+
+@pytest.mark.parametrize("tag", [*predicates.REPLIES])
+def test_an_answer_that_is_no_reply_is_found(tag: str) -> None:
+    """Against all pairs of a message and the one that follows it."""
+    wrong = set[bool]()
+    for assumptions in (NOISY, EQUIVALENCE):
+        model = SessionModel(Pxp(), Theory(assumptions), observes=False)
+        sessions = explore(model)
+        pairs = {
+            (tag_of(step), tag_of(following))
+            for steps in sessions.steps.values()
+            for step in steps
+            for following in sessions.steps[step.target]
+        }
+        allowed = {*predicates.REPLIES[tag], str(Tag.TERM)}
+        fails = any(heard == tag and reply not in allowed for heard, reply in pairs)
+        due = Status.FAILS if fails else Status.HOLDS
+        assert predicates.replies_to(tag)(model, sessions).status is due
+        wrong.add(fails)
+    assert wrong == ({False} if tag == Tag.INIT else {False, True})
+
+
+@pytest.mark.parametrize("table", ["interact", "pxp"])
+def test_a_table_by_which_nobody_can_send_is_found(table: str) -> None:
+    """After the first message nobody has one to send."""
+    whole = builtin(table)
+    rows = [row for row in whole.transitions if row.kind is not Kind.SEND or row.label == "INIT"]
+    silent = replace(whole, transitions=tuple(rows))
+    for automaton, status in ((whole, Status.HOLDS), (silent, Status.FAILS)):
+        model = SessionModel(Pxp(table=automaton), Theory(NOISY), observes=False)
+        verdict = predicates.some_agent_can_send(model, Space({}, {}))
+        assert verdict.status is status
+        assert ("INIT" in verdict.reason) is (status is Status.FAILS)
+
+
+def test_two_agents_that_say_anything_are_each_read_by_their_own_tags() -> None:
+    """In each state both automata of a definition say what its predicate says of those tags."""
+    states = explore(predicates.Tags()).steps
+    assert len({state.sent for state in states}) == 16 * 16
+    for state in states:
+        for sent, at in zip(state.sent, state.at, strict=True):
+            for definition, where in zip(DEFINITIONS.values(), at, strict=True):
+                assert (where in definition.accepting) is definition.holds(sent)

@@ -126,3 +126,11 @@ def test_cvc5_agrees(path: Path, tmp_path: Path) -> None:
         [sys.executable, "-c", CVC5, str(file)], check=True, capture_output=True, text=True
     )
     assert told.stdout.split() == ["unsat"] * lemmas(document)
+
+
+def test_a_number_of_smt_lib_has_no_sign() -> None:
+    """Z3 reads `-3` all the same; the standard knows `(- 3)` alone."""
+    written = as_smt(next(found for path in SHIPPED if lemmas(found := shipped(path))))
+    numbers = re.findall(r"(?<![\w|.])-?\d+", re.sub(r"\|[^|\n]*\||;.*", "", written))
+    assert numbers and not [number for number in numbers if number[0] == "-"]
+    assert "(- 1)" in written

@@ -19,8 +19,11 @@ import pxp_fsm as pxp
 from proofs import recheck
 from proofs.check import answer
 from proofs.requests import Request
+from proofs.rules.certificates import prove_system
 from proofs.rules.prover import prove, prove_tables
+from proofs.systems import System
 from pxp_fsm.automata.expressions import BOOL, INT, ExpressionError, enumeration, parse_expression
+from pxp_fsm.automata.system_files import read_system
 from pxp_fsm.automata.tables import load_automaton
 from tests.proofs import random_rules
 from tests.proofs.test_rules import INTERACT, about, agents, never, watch
@@ -507,3 +510,14 @@ def test_a_certificate_shows_its_members_and_claims() -> None:
         "<RulesCertificate of client, server: terminates, never-stuck, one-guard, "
         "at-most-most-polls>"
     )
+
+
+def test_a_claim_that_is_not_proved_is_to_be_explored_for_one_value_of_each_parameter() -> None:
+    """3 where that is allowed: with less, much that is counted never happens."""
+    for name, case in (("net", "--with deadline=3"), ("polls", "--with most=3")):
+        file = str(EXAMPLES / f"{name}.toml")
+        properties = read_system(file).properties
+        results, proved = prove_system(System.load(file), properties, "fifo:2")
+        assert proved is None and results
+        for result in results:
+            assert case in result.verdict.remedy.split(" --formula")[0]

@@ -61,3 +61,22 @@ def test_what_the_system_has_not_is_told() -> None:
     watch = EventMonitor(parse(f"F {name}@S0"), session.system).watch()
     with pytest.raises(Refused, match="does not allow"):
         watch.hear(Event(1, Exchange("x", "y", "Z")))
+
+
+def test_what_has_too_many_states_is_watched_from_its_actions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(monitors, "_STATES", 1)
+    for seed in range(4):
+        session = random_session(seed, limit=6).run_sync()
+        model = Composition(session.system)
+        states = list(states_of(session, model))
+        for place in sorted({name for state in states for name in model.propositions(state)}):
+            if "@" not in place:
+                continue
+            there = [place in model.propositions(state) for state in states]
+            watch = EventMonitor(parse(f"F {place}"), session.system).watch()
+            reached = [watch.outlook, *map(watch.hear, session.events)]
+            assert [one is MonitorVerdict.TRUE for one in reached] == [
+                any(there[: number + 1]) for number in range(len(there))
+            ]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pxp_fsm as pxp
-from proofs.core.results import Result
+from proofs.core.results import Bound, Result
 from proofs.export.commands import GuardedCommand
 from proofs.export.traces import TRACE_FORMATS, Walk, actions_of, export_trace, table_of
 from proofs.systems import System
@@ -106,3 +106,11 @@ def test_a_walk_has_its_own_title_or_that_of_its_system() -> None:
 
 def test_a_command_is_called_after_what_it_does() -> None:
     assert GuardedCommand(Exchange("m", "h", "INIT"), (), ()).label == "m>h INIT"
+
+
+def test_the_table_says_how_far_the_verdict_reaches() -> None:
+    walk = Walk(BUFFERED, ()).result()
+    assert walk.bound is None and "None" not in table_of(walk).caption
+    bound = Bound(n=4, k=2)
+    reaching = replace(walk, verdict=replace(walk.verdict, bound=bound))
+    assert f"; {bound}" in table_of(reaching).caption
