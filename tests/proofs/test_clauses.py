@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from array import array
 from itertools import product
 
 import pytest
 
 from proofs.core.explore import TooLarge
-from proofs.core.satisfiability import Solver
+from proofs.core.satisfiability import CONFLICTS, CORE, LEVEL_OF, WIDTH, Solver, count_levels
 
 Clause = list[int]
 
@@ -101,3 +102,34 @@ def test_more_clauses_than_there_is_room_for_are_refused() -> None:
     with pytest.raises(TooLarge, match="clauses"):
         for _ in range(100_000):
             solver.add([2, 4, 6, 8])
+
+
+def test_what_is_kept_is_decided_so_whatever_it_was_meanwhile() -> None:
+    for sign in (0, 1):
+        solver = Solver(2, compiled=False)
+        solver.keep(1, sign)
+        for _ in range(2):
+            assert solver.solve((3 - sign,)) and solver.true(3 - sign)
+            assert solver.solve(()) and solver.true(2 + sign)
+
+
+def test_variables_above_the_names_switch_clauses_on() -> None:
+    solver = Solver(1, 2, compiled=False)
+    assert solver.variables == 3
+    assert solver.solve(()) and not solver.true(4) and not solver.true(5)
+    solver.add([5, 2])
+    solver.add([7, 3])
+    assert solver.solve((4,)) and solver.true(2)
+    assert solver.solve((6,)) and solver.true(3)
+    assert solver.solve((4, 6)) is False
+
+
+def test_levels_are_counted_once() -> None:
+    about, levels, progress = array("i", [0] * 5 * WIDTH), array("i", [0] * 10), array("q", [0])
+    progress *= CORE + 1
+    for variable, level in enumerate((0, 1, 2, 2, 4)):
+        about[variable * WIDTH + LEVEL_OF] = level
+    for literals, count in (((3, 4, 7), 2), ((8, 4, 3), 3), ((4, 6), 1)):
+        progress[CONFLICTS] += 1
+        given = array("i", literals)
+        assert count_levels(len(given), given, about, levels, progress) == count

@@ -15,8 +15,10 @@ import pytest
 from proofs.core.explore import Model, S, TooLarge, explore
 from proofs.sessions import model
 from proofs.sessions.explicit import PackedSessions, Values
-from proofs.sessions.model import SessionModel, SessionState
+from proofs.sessions.model import SessionModel, SessionState, action_of, tag_of
 from proofs.sessions.relational import Theory
+from pxp_fsm.automata.actions import Blocked
+from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
@@ -219,6 +221,46 @@ def test_a_changed_table_is_noticed() -> None:
         reached = reach(PackedSessions(Interact(10, 4), 3, (table, table)))
         stuck = reached.find(lambda state: state.over == "stuck")
         assert stuck or (reached.states, reached.transitions) != PINNED[3], old
+
+
+@pytest.mark.parametrize("deaf", [0, 1])
+def test_a_message_that_cannot_be_sent_changes_no_data(deaf: int) -> None:
+    """A new pair goes with REVISE, which one of the two does not take."""
+    real = builtin("interact")
+    rows = tuple(t for t in real.transitions if (t.kind, t.label) != (Kind.RECEIVE, "REVISE"))
+    tables = [real, real]
+    tables[deaf] = replace(real, transitions=rows)
+    space = explore(SessionModel(Interact(4, 1), EQUIVALENCE, (tables[0], tables[1])))
+    blocked = [
+        (state, step.target)
+        for state, steps in space.steps.items()
+        for step in steps
+        if isinstance(action_of(step), Blocked)
+    ]
+    assert blocked
+    assert all(target == state._replace(over="stuck") for state, target in blocked)
+
+
+def test_what_the_relations_say_is_told_as_they_are_asked() -> None:
+    """First whether predictions match and explanations agree, then whether either has changed."""
+    sessions = SessionModel(Interact(5, 2), EQUIVALENCE)
+    second, third = (
+        next(one for one in explore(sessions).steps if one.sent == sent and not one.over)
+        for sent in (1, 2)
+    )
+    for state, (match, agree, same_y, same_e) in product(
+        (second, third), product((False, True), repeat=4)
+    ):
+        step = sessions.answering(state, (match, same_y), (agree, same_e))
+        asked: tuple[bool, ...] = (match, agree)
+        if match and agree:
+            tag = "RATIFY"
+        elif not match and not agree and state is third:
+            tag = "REJECT"
+        else:
+            asked += (same_y, same_e)[: 1 + same_y]
+            tag = "REFUTE" if same_y and same_e else "REVISE"
+        assert (tag_of(step), step.facts) == (tag, asked)
 
 
 def test_small_models_need_no_compiler() -> None:

@@ -6,11 +6,14 @@ import os
 import random
 import subprocess
 import sys
+from array import array
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import networkx as nx
 import pytest
+import wasmtime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +22,7 @@ from proofs.core.explore import explore
 from proofs.core.graphs import leading_to
 from proofs.core.kernels import Compiled, Interpreter
 from proofs.core.limits import Effort
-from proofs.core.table_search import Tables, Visited, explore_tables
+from proofs.core.table_search import Tables, Visited, enter, explore_tables, shift_for
 from proofs.systems import Channel, Composition, reachability, system_of
 from proofs.systems.fairness import agent_of
 from proofs.systems.product import Move
@@ -85,6 +88,7 @@ def test_what_python_has_begun_is_gone_on_with(
     composition = random_composition(seed, guards)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reachability, "COMPILE_FROM", begun)
+        patch.setattr(table_search, "_FIRST_SLOTS", 1 << 4)
         found = reach(composition, Effort(limit))
     slow = reach(composition, Effort(limit), compiled=False)
     if not found.cut:
@@ -201,6 +205,30 @@ def test_states_of_62_bits_are_told_apart() -> None:
         for said in ((a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1))
     }
     assert list(found.ends) == [7]
+
+
+def test_each_state_is_numbered_at_its_slot() -> None:
+    states, slots, index = array("q", (5, 9, 3)), array("q", [0] * 16), array("i", [-1] * 16)
+    for places in (array("q", [0] * 2), array("q", [0] * 8)):
+        slots = array("q", [0] * 16)
+        enter(states, slots, places, len(states))
+        table_search.number(states, slots, index, places)
+        numbers = {slot - 1: own for slot, own in zip(slots, index, strict=True) if slot}
+        assert numbers == {5: 0, 9: 1, 3: 2}
+        index = array("i", [-1] * 16)
+
+
+def test_a_kernel_is_made_once_however_often_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, plain = list[wasmtime.Instance](), wasmtime.Instance
+
+    def instance(*arguments: Any) -> wasmtime.Instance:
+        made.append(plain(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(wasmtime, "Instance", instance)
+    runner = Compiled()
+    assert [runner.run(shift_for, 1 << bits) for bits in (4, 9, 20)] == [60, 55, 44]
+    assert len(made) == 1, "a memory is of 10,000 at most"
 
 
 def test_a_large_system_has_the_interpreters_states() -> None:

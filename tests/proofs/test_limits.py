@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from proofs.core import limits
+from proofs.core.explore import TooLarge, explore
 from proofs.core.limits import UNLIMITED, Effort, half_of_memory, used
 from pxp_fsm.errors import UsageError
+from tests.oracles.graphs import Graph
 
 
 def test_without_a_limit_half_of_the_memory_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +40,18 @@ def test_memory_has_no_bound_where_it_is_not_measured(monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match="not measured"):
         used()
     assert Effort(memory=UNLIMITED).spent(10, 1, 1) == ""
+
+
+def test_a_browser_says_nothing_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    assert half_of_memory.__wrapped__() == UNLIMITED
+
+
+def test_what_stops_says_how_deep_it_has_come() -> None:
+    line = Graph(((1,), (2,), (3,), ()), (frozenset(),) * 4)
+    for most in (1, 2, 3):
+        with pytest.raises(TooLarge, match=f"more than {most} states: .*at depth {most}$"):
+            explore(line, effort=Effort(most))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits data as Linux does")

@@ -23,7 +23,7 @@ from proofs.logic import (
 )
 from proofs.logic.explanations import explain
 from proofs.logic.formulas import Atom, Exists, Formula, Not, negated
-from proofs.logic.parsing import unknown
+from proofs.logic.parsing import DEEPEST, unknown
 from proofs.logic.tableau import Tableau
 from pxp_fsm.errors import UsageError
 from tests.oracles.ctl_fixpoints import satisfying
@@ -206,6 +206,8 @@ TRAPS = {
     "weak until, where a run ends first": (((1,), ()), ("p", "p"), "p W q", Status.HOLDS),
     "next, at the end of a run": (((),), ("",), "X true", Status.FAILS),
     "weak next, at the end of a run": (((),), ("",), "N false", Status.HOLDS),
+    "always next always, at the end of a run": (((1,), ()), ("p", "p"), "G X G p", Status.FAILS),
+    "never a next at all, at the end of a run": (((1,), ()), ("", ""), "F N F p", Status.HOLDS),
     "a state that leads to itself": (((0,),), ("p",), "G F p & G p", Status.HOLDS),
     "always eventually on a stem": (((1,), (1,)), ("p", ""), "G F p", Status.FAILS),
     "eventually always after a stem": (((1,), (1,)), ("", "p"), "F G p", Status.HOLDS),
@@ -382,6 +384,12 @@ def test_whatever_is_written_is_a_formula_or_an_error_in_words(text: str) -> Non
 def test_a_formula_that_is_too_large_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"too large|too deeply|cannot be read"):
         parse(text)
+
+
+def test_a_formula_may_be_as_deep_as_is_said() -> None:
+    parse("!" * (DEEPEST - 1) + "p")
+    with pytest.raises(UsageError, match=f"too deeply: at most {DEEPEST} levels"):
+        parse("!" * DEEPEST + "p")
 
 
 def test_long_formulas_of_one_operator_are_read() -> None:

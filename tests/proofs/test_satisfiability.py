@@ -25,8 +25,8 @@ from bench_satisfiability import (
 from proofs.core.explore import TooLarge, explore
 from proofs.logic import Runs, parse, satisfying_run
 from proofs.logic.formulas import And, Atom, Exists, Formula, Not
-from proofs.logic.satisfiability import short_lasso
-from proofs.logic.tableau import Tableau
+from proofs.logic.satisfiability import WitnessRun, short_lasso
+from proofs.logic.tableau import TRUE, Tableau
 from tests.oracles.graphs import NAMES, Graph, random_path
 from tests.oracles.ltl import PlainChecker
 from tests.oracles.runs import satisfied
@@ -153,6 +153,57 @@ def agree_with_a_search_of_everything(seeds: range, runs: Runs) -> None:
             assert runs is Runs.COMPLETE or (run.cycle > 0) == (runs is Runs.INFINITE)
         found.add(run is not None)
     assert found == {True, False}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "X (X p & N false) | X (N false & q)",
+        "X (N false & q) | X (X p & N false)",
+        "X (p & N false) & X (q | X r)",
+        "N (N false & X p) & (X X q | p)",
+    ],
+)
+def test_a_run_may_end_where_no_step_leads_on(text: str) -> None:
+    formula, model = parse(text), everything(ends=True)
+    space = explore(model)
+    plain = PlainChecker(model, space, Runs.FINITE)
+    run = satisfying_run(formula, finite=True, infinite=False)
+    assert run is not None and satisfied(formula, run.states, 0, holds)
+    assert any(plain.holds(Exists(formula), state) for state in space.steps)
+
+
+def test_whatever_is_true_of_every_run_is_true_of_one_state() -> None:
+    assert satisfying_run(parse("p | !p")) == WitnessRun((frozenset(),), 1)
+    assert satisfying_run(parse("true"), finite=True, infinite=False) == WitnessRun(
+        (frozenset(),), 0
+    )
+
+
+def test_what_some_run_does_is_no_proposition_of_a_lasso() -> None:
+    run = short_lasso(Tableau(parse("q & X E X p & X G (q & !r)")), 2)
+    assert run is not None and set(run.states) == {frozenset({"q"})}
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("p U (p U q)", "p U q"),
+        ("p R (p R q)", "p R q"),
+        ("F (p U q)", "F q"),
+        ("G (p R q)", "G q"),
+        ("F F q", "F q"),
+        ("G F G F q", "G F q"),
+    ],
+)
+def test_what_means_no_more_has_no_more_parts(text: str, short: str) -> None:
+    assert len(Tableau(parse(text)).promised) == len(Tableau(parse(short)).promised)
+
+
+def test_a_tableau_reaches_what_its_formula_is_made_of() -> None:
+    tableau = Tableau(parse("X p & N q"))
+    assert TRUE not in tableau.reached
+    assert len(tableau.reached) == len(tableau.parts) - 2
 
 
 def test_what_takes_too_long_is_not_decided() -> None:

@@ -120,6 +120,20 @@ def test_a_table_of_results_is_as_wide_as_its_longest_cells() -> None:
     head, row, _ = line("y" * 300)
     assert head.index("assumptions") < 120, "a long name does not push the others away"
     assert "y" * 300 in row
+    long = "z" * 80
+    head, row, _ = line(long)
+    assert head.index("assumptions") == row.index(long) + len(long) + 2, "there is room for it"
+
+
+@pytest.mark.parametrize(
+    ("expected", "shown"),
+    [(Status.FAILS, "FAILS (expected)"), (None, "FAILS (not required)"), (Status.HOLDS, "FAILS")],
+)
+def test_a_table_says_of_what_fails_whether_it_may(expected: Status | None, shown: str) -> None:
+    result = Result("s", "p", "t", "a", Verdict(Status.FAILS), expected)
+    head, row, _ = table([result])
+    assert row[head.index("verdict") :].split("  ")[0] == shown
+    assert row.startswith("!") is (expected is Status.HOLDS)
 
 
 def test_names_of_checks_leave_the_columns_in_line_however_much_is_assumed() -> None:
