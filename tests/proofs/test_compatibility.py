@@ -530,3 +530,16 @@ def test_in_a_round_each_member_acts_once_so_that_buffers_stay_short() -> None:
     states = [turns.model.encoding.configuration(node.state) for node in turns.space.steps]
     assert max(len(buffer) for state in states for buffer in state.buffers) == 1
     assert turns.safe
+
+
+@pytest.mark.parametrize(("most", "known"), [(0, False), (1, False), (2, True), (3, True)])
+def test_where_too_much_depends_on_a_message_nothing_is_known(
+    most: int, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a's message comes what it asks for, and what that asks for: two more to look at."""
+    monkeypatch.setattr(compatibility, "MOST_CHAINS", most)
+    chained = system(
+        a="0 c!x 1; 1 c?z 0", b="0 c?go 1; 1 c!y 0", c="0 a?x 1; 0 b?y 2; 1 b!go 0; 2 a!z 0"
+    )
+    statuses = {verdict.status for verdict in check_unbounded(chained, most=1).values()}
+    assert statuses == {Status.HOLDS if known else Status.UNKNOWN}
