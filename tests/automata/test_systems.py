@@ -399,3 +399,9 @@ def test_a_peer_that_lacks_is_located_and_its_file_suggested(tmp_path: Path) -> 
         "client names server as its peer, but is joined with client; give the table of server "
         "beside it"
     )
+
+
+def test_what_nobody_takes_goes_to_the_only_other_and_what_nobody_sends_comes_from_none() -> None:
+    one = table("one", "[S] -> [S] receive YES\n[S] -> [S] send NO")
+    two = system_of([("a", one), ("b", table("two", "[S] -> [S] event TICK"))])
+    assert rows(two, "a") == {"-YES": (), "+NO": ("b",)}

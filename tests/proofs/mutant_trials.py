@@ -63,7 +63,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         *("tests/proofs/test_channels.py", "tests/proofs/test_machines.py"),
         "tests/proofs/test_running.py",
         *("tests/house/test_face.py", "tests/house/test_registry.py"),
-        "tests/backends/test_system_sessions.py",
+        *("tests/backends/test_system_sessions.py", "tests/plugins/panels/test_sessions.py"),
     ),
     "systems": (
         *(

@@ -27,6 +27,7 @@ from pxp_fsm.protocol.relations import (
     RelationReply,
     Relations,
     digest,
+    held,
     overdue,
     session_assumptions,
 )
@@ -306,3 +307,9 @@ def test_relations_from_a_script_from_chance_and_from_a_function() -> None:
 
 def test_half_characters_have_digests_of_their_own() -> None:
     assert digest("\ud800") != digest("\ud801") != digest("?")
+
+
+def test_a_recorded_outcome_says_whether_the_relation_held() -> None:
+    """UNSURE counts as no (section 2); what failed says nothing."""
+    known = {Outcome.YES: True, Outcome.NO: False, Outcome.UNSURE: False}
+    assert {outcome: held(outcome) for outcome in Outcome} == dict.fromkeys(Outcome) | known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 from unittest.mock import ANY
 
@@ -155,6 +156,12 @@ def test_every_json_value_is_carried_exactly(value: Any) -> None:
 
 def test_a_tuple_is_carried_as_a_list() -> None:
     assert decision(says(pxp.Intent("FREE", (1, 2))), turn("S")).payload == "[1,2]"
+
+
+def test_what_only_equals_an_empty_object_is_no_json() -> None:
+    assert decision(says(pxp.Intent("FREE", {})), turn("S")).payload == "{}"
+    with pytest.raises(OracleFailed, match="JSON values, not "):
+        decided(says(pxp.Intent("FREE", MappingProxyType({}))), turn("S"))
 
 
 def test_a_value_that_is_too_deep_is_refused() -> None:

@@ -12,7 +12,7 @@ from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Questi
 from pxp_fsm.protocol.relations import LEARN, Outcome, digest
 from pxp_fsm.protocol.rules import Ending, Interact
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.sessions.learning import Gate, Gated, Keep, Lessons
+from pxp_fsm.sessions.learning import Gate, Gated, Keep, Lessons, Weighing
 from pxp_fsm.sessions.session import Session
 from tests.sessions.agents import EXACT, Asked, ListBoard, now, yes_or_no
 from tests.sessions.test_learning import ROWS, SEVEN, Pupil, Reader, Wall, X, decisions, session
@@ -362,3 +362,8 @@ def test_a_match_that_answers_no_outcome_is_told_by_its_name() -> None:
     made = Session(SEVEN, members, instance=X, record_faults=True)
     now(made.run())
     assert made.cause.endswith("relation judge answered 'yes', which is not an Outcome")
+
+
+def test_what_was_not_weighed_has_no_words() -> None:
+    assert str(Weighing()) == str(Weighing(of=10)) == ""
+    assert str(Weighing(6, 7, 10, 1)).endswith("and on 6 without; 1 had no answer")

@@ -287,6 +287,7 @@ def test_every_session_is_of_one_class() -> None:
     for session in (contract(), pxp.Session(pxp.Pxp(), two, instance="x", channel="fifo:1")):
         assert isinstance(session, pxp.Session)
         assert type(session) is pxp.Session
+        assert session.taking_turns == ""
     members: Any = contract().members
     over = pxp.Session(contract().system, members, channel="fifo:3")
     assert over.system.channel.name == "fifo:3"
