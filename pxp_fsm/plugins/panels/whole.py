@@ -35,6 +35,12 @@ both RATIFYs are fresh, it is open, it waits for its INIT."""
 BY_FIRST, BY_SECOND = 128, 256
 """A fresh RATIFY of an end stands in the channel."""
 
+AGENTS, LINKS, PAIRS, CODES, NAMES = 0, 1, 2, 3, 4
+CODE_BITS, RANK_BITS, PAIR_BITS, CHANGE_BITS = 5, 6, 7, 8
+CALL, ALONE, COMMIT, LIMIT, SCHEDULE = 9, 10, 11, 12, 13
+"""Where in `numbers` the kernels find how many there are of each, how wide each is, and the rules;
+of the schedule its place in `Scheduling`."""
+
 FACTS = ("stale", "closed_apart", "rejected_alike", "unstable")
 """What is looked for in states, and after the last of a run, as `PanelAnswers` names it."""
 
@@ -70,9 +76,9 @@ class WholePanel:
     An entry is what may be sent in a channel of this number: by the pair of who owes a message,
     and whether it may LEARN. From `starts` of it to that of the next are its moves, each with three
     numbers in `rest`: of the channel afterwards, of the sender's pair, and of what is sent, odd
-    where that pair has changed. `elsewhere` has the number of
-    each channel after its first, or its second, end has changed in another. `images` and `named`
-    have what an exchange of values makes of channels and of pairs.
+    where that pair has changed. `elsewhere` has the number of each channel after its first, or its
+    second, end has changed in another. `images` and `named` have what an exchange of values makes
+    of channels and of pairs.
     """
 
     def __init__(self, model: PanelModel) -> None:
@@ -381,24 +387,24 @@ def _search(
 
 def _taken_apart(state: int, parts: I64, numbers: I64) -> int:
     """Put the fields of a state into `parts`: channels, queue, pairs, changes; the rest of it."""
-    agents, links = numbers[0], numbers[1]
+    agents, links = numbers[AGENTS], numbers[LINKS]
     for link in range(links):
-        parts[link] = state & (1 << numbers[5]) - 1
-        state >>= numbers[5]
-        parts[links + link] = state & (1 << numbers[6]) - 1
-        state >>= numbers[6]
+        parts[link] = state & (1 << numbers[CODE_BITS]) - 1
+        state >>= numbers[CODE_BITS]
+        parts[links + link] = state & (1 << numbers[RANK_BITS]) - 1
+        state >>= numbers[RANK_BITS]
     for agent in range(agents):
-        parts[4 * links + agent] = state & (1 << numbers[7]) - 1
-        state >>= numbers[7]
-        parts[4 * links + agents + agent] = state & (1 << numbers[8]) - 1
-        state >>= numbers[8]
+        parts[4 * links + agent] = state & (1 << numbers[PAIR_BITS]) - 1
+        state >>= numbers[PAIR_BITS]
+        parts[4 * links + agents + agent] = state & (1 << numbers[CHANGE_BITS]) - 1
+        state >>= numbers[CHANGE_BITS]
     return state
 
 
 def _facts(state: int, parts: I64, numbers: I64, told: I64) -> int:
     """Whether a RATIFY is stale (1), all is closed by RATIFY apart (2), or alike though one is
     closed by REJECT (4); whether there is a consensus (8)."""
-    agents, links = numbers[0], numbers[1]
+    agents, links = numbers[AGENTS], numbers[LINKS]
     _taken_apart(state, parts, numbers)
     some, every, alike = 0, 511, 1 if parts[4 * links] != 0 else 0
     for link in range(links):
@@ -407,12 +413,12 @@ def _facts(state: int, parts: I64, numbers: I64, told: I64) -> int:
     for agent in range(1, agents):
         if parts[4 * links + agent] != parts[4 * links]:
             alike = 0
-    facts = some & 1
-    if every & 6 == 6 and alike == 0:
+    facts = some & STALE
+    if every & (CLOSED | RATIFIED) == CLOSED | RATIFIED and alike == 0:
         facts |= 2
-    if every & 2 != 0 and some & 8 != 0 and alike == 1:
+    if every & CLOSED != 0 and some & REJECTED != 0 and alike == 1:
         facts |= 4
-    if every & 16 != 0 and alike == 1:
+    if every & FRESH != 0 and alike == 1:
         facts |= 8
     return facts
 
@@ -437,9 +443,9 @@ def _moves(
     Behind the channels and their places in the queue `parts` has those of the state that is made.
     Two moves in a channel to one state are one, if they send the same.
     """
-    agents, links, newest = numbers[0], numbers[1], 0
+    agents, links, newest = numbers[AGENTS], numbers[LINKS], 0
     turn, pairs = _taken_apart(state, parts, numbers), 4 * links
-    only = -2 if numbers[13] == 0 else _speaks(turn, parts, numbers, ends, owes, told)
+    only = -2 if numbers[SCHEDULE] == 0 else _speaks(turn, parts, numbers, ends, owes, told)
     for link in range(links):
         if parts[links + link] >= newest:
             newest = parts[links + link] + 1
@@ -448,10 +454,10 @@ def _moves(
         code = parts[link]
         mine = ends[2 * link + owes[code]]
         speaks = 1 if only < -1 or only == link else 0
-        if told[code] & 2 != 0 or _waits(link, parts, numbers, ends, told) == 1:
+        if told[code] & CLOSED != 0 or _waits(link, parts, numbers, ends, told) == 1:
             speaks = 0
         own, changes = parts[pairs + mine], parts[pairs + agents + mine]
-        entry = 2 * (code * numbers[2] + own) + _learns(link, mine, parts, numbers, ends, told)
+        entry = 2 * (code * numbers[PAIRS] + own) + _learns(link, mine, parts, numbers, ends, told)
         begin = filled
         for k in range(3 * starts[entry] * speaks, 3 * starts[entry + 1] * speaks, 3):
             changed = rest[k + 2] & 1
@@ -459,8 +465,10 @@ def _moves(
             parts[2 * links + link] = rest[k]
             parts[3 * links + link] = newest
             parts[pairs + mine] = rest[k + 1]
-            parts[pairs + agents + mine] = changes + changed if numbers[8] > 0 else 0
-            value = _least(mine + 1 if numbers[13] == 2 else 0, parts, numbers, told, images, named)
+            parts[pairs + agents + mine] = changes + changed if numbers[CHANGE_BITS] > 0 else 0
+            value = _least(
+                mine + 1 if numbers[SCHEDULE] == 2 else 0, parts, numbers, told, images, named
+            )
             parts[pairs + mine] = own
             parts[pairs + agents + mine] = changes
             known = 0
@@ -482,16 +490,16 @@ def _side(link: int, agent: int, ends: I64) -> int:
 
 def _learns(link: int, agent: int, parts: I64, numbers: I64, ends: I64, told: I64) -> int:
     """Whether the panel's rules let an agent LEARN in a channel now."""
-    agents, links = numbers[0], numbers[1]
+    agents, links = numbers[AGENTS], numbers[LINKS]
     learns = 1
-    if numbers[12] >= 0 and parts[4 * links + agents + agent] >= numbers[12]:
+    if numbers[LIMIT] >= 0 and parts[4 * links + agents + agent] >= numbers[LIMIT]:
         learns = 0
     for other in range(links):
         side = _side(other, agent, ends)
         if other != link and side >= 0:
-            if numbers[10] == 1 and told[parts[other]] & 32 != 0:
+            if numbers[ALONE] == 1 and told[parts[other]] & OPEN != 0:
                 learns = 0
-            if numbers[11] == 1 and told[parts[other]] & (128 << side) != 0:
+            if numbers[COMMIT] == 1 and told[parts[other]] & (BY_FIRST << side) != 0:
                 learns = 0
     return learns
 
@@ -503,12 +511,12 @@ def _make(
 
     A channel that a change opens again is the newest of the queue.
     """
-    links = numbers[1]
+    links = numbers[LINKS]
     for link in range(links):
         code = parts[link]
         side = _side(link, mover, ends)
         after = code if side < 0 else elsewhere[2 * code + side]
-        reopens = 1 if told[code] & 2 != 0 and told[after] & 64 != 0 else 0
+        reopens = 1 if told[code] & CLOSED != 0 and told[after] & WAITS != 0 else 0
         parts[2 * links + link] = after
         parts[3 * links + link] = newest if reopens == 1 else parts[links + link]
     return 0
@@ -517,9 +525,9 @@ def _make(
 def _waits(link: int, parts: I64, numbers: I64, ends: I64, told: I64) -> int:
     """Whether a channel must not begin yet, under `call`: an end of it has an open one."""
     waits = 0
-    if numbers[9] == 1 and told[parts[link]] & 64 != 0:
-        for other in range(numbers[1]):
-            if told[parts[other]] & 32 != 0:
+    if numbers[CALL] == 1 and told[parts[link]] & WAITS != 0:
+        for other in range(numbers[LINKS]):
+            if told[parts[other]] & OPEN != 0:
                 for end in range(2 * other, 2 * other + 2):
                     if ends[end] == ends[2 * link] or ends[end] == ends[2 * link + 1]:
                         waits = 1
@@ -528,14 +536,14 @@ def _waits(link: int, parts: I64, numbers: I64, ends: I64, told: I64) -> int:
 
 def _speaks(turn: int, parts: I64, numbers: I64, ends: I64, owes: I64, told: I64) -> int:
     """The channel that speaks next by the queue, or by who spoke last; -1 for none."""
-    agents, links, best, least = numbers[0], numbers[1], -1, 0
+    agents, links, best, least = numbers[AGENTS], numbers[LINKS], -1, 0
     for link in range(links):
         code, key = parts[link], parts[links + link]
-        speaks = 0 if told[code] & 2 != 0 else 1
+        speaks = 0 if told[code] & CLOSED != 0 else 1
         if _waits(link, parts, numbers, ends, told) == 1:
             speaks = 0
-        if numbers[13] == 2:
-            key += ((ends[2 * link + owes[code]] - turn + agents) % agents) << numbers[6]
+        if numbers[SCHEDULE] == 2:
+            key += ((ends[2 * link + owes[code]] - turn + agents) % agents) << numbers[RANK_BITS]
         if speaks == 1 and (best < 0 or key < least):
             best = link
             least = key
@@ -544,29 +552,29 @@ def _speaks(turn: int, parts: I64, numbers: I64, ends: I64, owes: I64, told: I64
 
 def _least(turn: int, parts: I64, numbers: I64, told: I64, images: I64, named: I64) -> int:
     """The least of the states that differ from the made one in the names of values."""
-    agents, links, best = numbers[0], numbers[1], -1
+    agents, links, best = numbers[AGENTS], numbers[LINKS], -1
     places = 0
     for link in range(links):
-        if told[parts[2 * links + link]] & 2 == 0:
+        if told[parts[2 * links + link]] & CLOSED == 0:
             places |= 1 << parts[3 * links + link]
     for link in range(links):
         rank = 0
-        if numbers[6] > 0 and told[parts[2 * links + link]] & 2 == 0:
+        if numbers[RANK_BITS] > 0 and told[parts[2 * links + link]] & CLOSED == 0:
             for place in range(parts[3 * links + link]):
                 rank += places >> place & 1
         parts[3 * links + link] = rank
-    for order in range(numbers[4]):
+    for order in range(numbers[NAMES]):
         state, at = 0, 0
         for link in range(links):
-            state |= images[order * numbers[3] + parts[2 * links + link]] << at
-            at += numbers[5]
+            state |= images[order * numbers[CODES] + parts[2 * links + link]] << at
+            at += numbers[CODE_BITS]
             state |= parts[3 * links + link] << at
-            at += numbers[6]
+            at += numbers[RANK_BITS]
         for agent in range(agents):
-            state |= named[order * numbers[2] + parts[4 * links + agent]] << at
-            at += numbers[7]
+            state |= named[order * numbers[PAIRS] + parts[4 * links + agent]] << at
+            at += numbers[PAIR_BITS]
             state |= parts[4 * links + agents + agent] << at
-            at += numbers[8]
+            at += numbers[CHANGE_BITS]
         state |= turn << at
         if best < 0 or state < best:
             best = state
