@@ -299,6 +299,8 @@ class GeneralCommand(_FromDataclasses):
         ]
         text = f"{words} is {kind.about}; pxp {self.verb} takes {takes}"
         text += f". For {kind.about} there are {', '.join(others)}" if others else ""
+        if self.verb == "run" and kind is _known_kinds()["run"]:
+            text += f". It goes on with pxp run X {words}, where X is its task or file"
         is_stored = kind.about in (_known_kinds()[name].about for name in ("run", "session"))
         is_elsewhere = "database" in self.entries and is_stored
         return (

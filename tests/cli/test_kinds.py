@@ -117,6 +117,12 @@ def test_a_command_says_what_it_is_that_it_does_not_take(folder: Path) -> None:
     assert "For a database there are pxp show, pxp verify" in done.stderr
 
 
+def test_a_run_that_is_to_be_run_says_how_it_goes_on(folder: Path) -> None:
+    done = pxp("run", "animals-1", "--database", "b.sqlite", cwd=folder)
+    assert done.returncode == 2
+    assert "It goes on with pxp run X animals-1, where X is its task or file" in done.stderr
+
+
 def test_what_is_in_a_database_is_verified_with_it(folder: Path) -> None:
     for word in ("animals-1", "animals-1/1/1"):
         done = pxp("verify", word, "--database", "b.sqlite", cwd=folder)
