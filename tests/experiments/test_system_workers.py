@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ EXAMPLES = (
     "debate/debate.toml",
     "two_phase_commit/three_phase.toml",
 )
+DEBATE = ROOT / "examples" / EXAMPLES[2]
+"""No member of it goes on while another is asked, and nothing happens by chance."""
 COMMIT = ROOT / "examples" / EXAMPLES[-1]
 SESSIONS = 6
 
@@ -153,7 +156,7 @@ def test_a_worker_that_is_killed_loses_no_session(
     if kind == "dask":
         cluster = dask(environment, tmp_path, 2)
     with SqlBlackboard(database) as board, cluster as (name, workers):
-        run = started(board, coordinator=program)
+        run = started(board, DEBATE, judge=program)
         stop = threading.Event()
 
         def kill_one() -> None:
@@ -166,15 +169,15 @@ def test_a_worker_that_is_killed_loses_no_session(
                 finally:
                     held.unlink()
 
-        thread = threading.Thread(target=kill_one)
-        thread.start()
-        try:
-            executors.spread(run, database, board, name)
-        finally:
-            stop.set()
-            thread.join()
+        with ThreadPoolExecutor(1) as beside:
+            done = beside.submit(kill_one)
+            try:
+                executors.spread(run, database, board, name)
+            finally:
+                stop.set()
+        done.result()
         assert len(killed) == 1
-        assert transcript(board, run.name) == alone(coordinator=program)
+        assert transcript(board, run.name) == alone(DEBATE, judge=program)
     assert verify(database).problems == ()
 
 

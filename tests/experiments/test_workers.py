@@ -9,9 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import resource_tracker
+from multiprocessing import active_children, resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, carry, spread
 from pxp_fsm.experiments.openings import Unit, units
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.processes import interrupts_wait
+from pxp_fsm.processes import Spawned, interrupts_wait
 from tests.command_line import take_sigint
 from tests.experiments.slow_task import BEFORE_HELD, install
 from tests.waiting import PATIENCE, until
@@ -254,22 +255,21 @@ def test_local_processes_carry_a_run_and_are_started_again_when_one_is_killed(
                 finally:
                     held.unlink()
 
-        thread = threading.Thread(target=kill_one)
-        thread.start()
-        try:
-            spread(run, database, board, "processes://2")
-        finally:
-            stop.set()
-            thread.join()
+        with ThreadPoolExecutor(1) as beside:
+            done = beside.submit(kill_one)
+            try:
+                spread(run, database, board, "processes://2")
+            finally:
+                stop.set()
+        done.result()
         assert len(killed) == 1
         assert transcript(board, run.name) == alone(PLAN)
 
 
 def spawned() -> list[int]:
     """The worker processes of this one."""
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
-    return [pid for pid, line in lines.items() if b"spawn_main" in line]
+    workers = (child for child in active_children() if isinstance(child, Spawned))
+    return [worker.pid for worker in workers if worker.pid is not None]
 
 
 PARENT = """
