@@ -317,47 +317,45 @@ def value_in(  # noqa: PLR0911, PLR0912 - one a form
     value is not asked of the case.
     """
 
-    def truth(part: Expression) -> bool:
-        return value_in(part, case, known) is True
-
-    def form(part: Expression) -> Linear:
-        operand = value_in(part, case, known)
-        assert isinstance(operand, Linear)  # noqa: S101 - the types say so
-        return operand
-
     match expression:
-        case Constant(value):
-            return Linear((), int(value)) if expression.type == INT else value
         case Name(name):
             if name in known:
                 value = known[name]
                 return Linear((), int(value)) if expression.type == INT else value
             is_number = expression.type in (INT, ID)
             return linear(name) if is_number else case.value(name, expression.type)
-        case Let(_, value):
-            return value_in(value, case, known)
-        case Negated(of):
-            return not truth(of)
         case Conjunction(parts):
-            return all(truth(part) for part in parts)
-        case Disjunction(parts):
-            return any(truth(part) for part in parts)
-        case Membership(of, members):
-            return value_in(of, case, known) in members
-        case Conditional(test, then, otherwise):
-            return value_in(then if truth(test) else otherwise, case, known)
-        case Multiple(factor, of):
-            return Linear().plus(form(of), factor)
-        case Sum(parts):
-            total = Linear()
-            for part in parts:
-                total = total.plus(form(part))
-            return total
+            return all(value_in(part, case, known) is True for part in parts)
+        case Negated(of):
+            return value_in(of, case, known) is not True
         case Compare(operator, left, right):
             left_value, other = value_in(left, case, known), value_in(right, case, known)
             if isinstance(left_value, Linear) or isinstance(other, Linear):
                 return _compared(operator, _number(left_value).plus(_number(other), -1), case)
             return (left_value == other) is (operator == "==")
+        case Constant(value):
+            return Linear((), int(value)) if expression.type == INT else value
+        case Let(_, value):
+            return value_in(value, case, known)
+        case Disjunction(parts):
+            return any(value_in(part, case, known) is True for part in parts)
+        case Membership(of, members):
+            return value_in(of, case, known) in members
+        case Conditional(test, then, otherwise):
+            return value_in(then if value_in(test, case, known) is True else otherwise, case, known)
+        case Multiple(factor, of):
+            return Linear().plus(_form(of, case, known), factor)
+        case Sum(parts):
+            total = Linear()
+            for part in parts:
+                total = total.plus(_form(part, case, known))
+            return total
+
+
+def _form(expression: Expression, case: Case, known: Mapping[str, Value]) -> Linear:
+    form = value_in(expression, case, known)
+    assert isinstance(form, Linear)  # noqa: S101 - the types say so
+    return form
 
 
 def _number(value: Value | Linear) -> Linear:

@@ -742,20 +742,21 @@ def static_faults(
     seen = set[tuple[str, str, str | None, str]]()
     fine = dict[tuple[str, str, str], bool]()
     for row, place in rows:
-        reads, own, updates = rules.reads(row), dict(row.do), rules.updates(row)
+        own = dict(row.do)
         for name, written in rules.updates_of(row).items():
             minimum = least[name]
             if minimum is None:
                 continue
             # A message has bounds of its own, and in `do` a tag is one of the row's. Most updates
             # stay above the minimum whatever the row demands and whatever the tag is.
-            about = row.label if reads or name in own else ""
+            about = row.label if name in own or rules.reads(row) else ""
             key = (name, str_of(written), about)
             if key not in fine:
                 fine[key] = _below(rules, row, None, written, minimum) is None
             if fine[key]:
                 continue
-            update, when = updates[name], "" if row.when is None else str_of(row.when)
+            update = rules.updates(row)[name]
+            when = "" if row.when is None else str_of(row.when)
             told = (name, str_of(update) + about, row.guard, when)
             if told not in seen:
                 seen.add(told)
