@@ -11,10 +11,10 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from pxp_fsm.automata.arithmetic import (
     Atom,
@@ -38,6 +38,7 @@ from pxp_fsm.automata.expressions import (
     Name,
     Type,
     Value,
+    children,
     compiled,
     compiled_choice,
     compiled_update,
@@ -63,6 +64,11 @@ LONGEST_ID = 64
 
 RESERVED = ("tag", "who", "kind", "over", "ends", "msg", "next")
 """Names with a meaning of their own, in updates and in claims."""
+
+T = TypeVar("T")
+
+_MOST_FOUND = 1024
+"""Questions, and guards that are possible, which are kept; where there are more, all go."""
 
 _FEW = 6
 """Of so many truth values each way is looked at; where there are more, cases are told apart."""
@@ -286,14 +292,59 @@ class Rules:
         the first oracle that is met when the guards are evaluated in the order of the state, each
         from left to right and no further than needed.
         """
-        return self._next_question(state, tuple(known.items()))
+        return self._kept(self._found_question, state, known)
+
+    def possible(self, state: str, known: Mapping[str, Value]) -> tuple[str, ...]:
+        """The guards that may be true in `state`, of what is not `known` whatever it is."""
+        return self._kept(self._found_possible, state, known)
+
+    def _kept(
+        self, find: Callable[[str, Mapping[str, Value]], T], state: str, known: Mapping[str, Value]
+    ) -> T:
+        """What `find` finds, found once for all registers of which the guards say the same."""
+        try:
+            settled = self._settled[state](*[known[name] for name in self.stored])
+        except KeyError:  # not all is known that may count
+            return find(state, known)
+        asked = (
+            find.__name__,
+            state,
+            settled,
+            *[known.get(oracle.name) for oracle in self.oracles],
+        )
+        if asked not in self._found:
+            if len(self._found) >= _MOST_FOUND:
+                self._found.clear()
+            self._found[asked] = find(state, known)
+        return cast("T", self._found[asked])
 
     @cached_property
-    def _next_question(self) -> Callable[[str, tuple[tuple[str, Value], ...]], Oracle | str]:
-        return lru_cache(maxsize=1024)(self._found_question)
+    def _found(self) -> dict[object, object]:
+        return {}
 
-    def _found_question(self, state: str, known: tuple[tuple[str, Value], ...]) -> Oracle | str:
-        values = dict(known)
+    @cached_property
+    def _settled(self) -> dict[str, Callable[..., Values]]:
+        """By state, what its guards ask of parameters and registers: no oracle changes it.
+
+        What is asked next depends on them by this alone, and counters that grow change it rarely.
+        """
+        stored = {*self.stored}
+
+        def parts(expression: Expression) -> Iterator[Expression]:
+            if names_in(expression) <= stored:
+                yield expression
+            else:
+                for part in children(expression):
+                    yield from parts(part)
+
+        return {
+            state: compiled_update(
+                [part for _, when in self._choices(guards)[0] for part in parts(when)], self.stored
+            )
+            for state, guards in self.deciding.items()
+        }
+
+    def _found_question(self, state: str, values: Mapping[str, Value]) -> Oracle | str:
         guards = self.possible(state, values)
         if len(guards) == 1:
             return guards[0]
@@ -310,8 +361,7 @@ class Rules:
         missing_names = ", ".join(name for name in self.stored if name not in values)
         raise GuardError(f"what is decided in state {state} depends on {missing_names}; set it")
 
-    def possible(self, state: str, known: Mapping[str, Value]) -> tuple[str, ...]:
-        """The guards that may be true in `state`, of what is not `known` whatever it is."""
+    def _found_possible(self, state: str, known: Mapping[str, Value]) -> tuple[str, ...]:
         left = [oracle for oracle in self.oracles if oracle.name not in known]
         plain = len(left) <= _FEW and all(oracle.type == BOOL for oracle in left)
         if plain and known.keys() >= {*self.stored}:

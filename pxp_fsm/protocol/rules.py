@@ -469,7 +469,6 @@ def _remembers_two(table: TableRules, registers: Set[str]) -> bool:
 
 
 def _possible(rules: Rules, number: int) -> tuple[Guard, ...]:
-    guards = {
-        rules.guard(category, revises, number) for category in Category for revises in (False, True)
-    }
+    table = rules.ruled.rules
+    guards = table.possible(next(iter(table.deciding)), _stored(rules, number))
     return tuple(guard for guard in GUARDS if guard in guards)
