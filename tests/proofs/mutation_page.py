@@ -5,8 +5,9 @@ order that is always the same, leaves out what was noticed before, and writes th
 found is in `.mutants.jsonl`, a line a mutant; a function that has changed since is tried again, and
 so is a mutant that nothing noticed. With `--module NAME` it tries those of one module or one room;
 the page keeps the row of a module of which the log says less. With `--every N` it tries every Nth
-change of each module, always the same ones. With `--sample` it tries afresh those of the modules of
-what runs that were once all tried, and only prints them.
+change of each module, always the same ones, and with `--from M` every Nth that follows the Mth. With
+`--sample` it tries afresh those of the modules of what runs that were once all tried, and only
+prints them.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ KINDS = ("machine", "sessions", "test", "error", "no end", "equivalent", "surviv
 """The columns of the page."""
 
 
-def shuffled(*modules: ModuleType, every: int = 1) -> list[Mutant]:
+def shuffled(*modules: ModuleType, every: int = 1, start: int = 0) -> list[Mutant]:
     """The mutants, in a random order in which each keeps its place whatever else changes."""
-    found = mutants(*modules, every=every)
+    found = mutants(*modules, every=every, start=start)
     return sorted(found, key=lambda mutant: hashlib.sha256(str(mutant).encode()).digest())
 
 
@@ -162,6 +163,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("number", nargs="?", type=int, help="of the mutants in their order; all")
     parser.add_argument("--module", metavar="NAME", help="only of this: proofs.systems, proofs")
     parser.add_argument("--every", type=int, metavar="N", help="every Nth change of each module")
+    parser.add_argument(
+        "--from", dest="start", type=int, default=0, metavar="M", help="after the Mth"
+    )
     parser.add_argument("--sample", action="store_true", help="afresh, and without a page")
     given = parser.parse_args(arguments)
     chosen = [
@@ -182,7 +186,7 @@ def main(arguments: list[str]) -> None:
 
     if given.sample:
         chosen = [one for one in MODULES["what runs"] if one is not policy]
-    wanted = shuffled(*chosen, every=given.every or 1)
+    wanted = shuffled(*chosen, every=given.every or 1, start=given.start)
     left = [
         mutant
         for mutant in wanted[: given.number]

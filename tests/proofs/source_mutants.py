@@ -166,15 +166,16 @@ class Mutant:
 
 
 @cache
-def mutants(*modules: ModuleType, every: int = 1) -> tuple[Mutant, ...]:
+def mutants(*modules: ModuleType, every: int = 1, start: int = 0) -> tuple[Mutant, ...]:
     """Every change of every function of `modules`, or of all, each once.
 
-    With `every` only each change with a number that it divides is looked at, module by module.
+    With `every` only each change with a number that it divides, counted from `start`, is looked
+    at, module by module.
     """
     return tuple(
         mutant
         for module in modules or chain.from_iterable(MODULES.values())
-        for mutant in _all_of(module, every)
+        for mutant in _all_of(module, every, start)
     )
 
 
@@ -185,8 +186,8 @@ def unchanged(module: ModuleType, name: str) -> Mutant:
     return Mutant(module, name, "nothing is changed", ast.unparse(function), lines)
 
 
-def _all_of(module: ModuleType, every: int) -> Iterator[Mutant]:
-    number = count()
+def _all_of(module: ModuleType, every: int, start: int) -> Iterator[Mutant]:
+    number = count(-start)
     for name, function in functions_of(module):
         yield from _of(module, name, function, lambda: next(number) % every == 0)
 
