@@ -379,16 +379,13 @@ def _fits(r: Any, points: Any, laws: Any) -> bool:
 def _grown(r: Any, points: Any, new: int, laws: Any) -> list[Any]:
     """The relations with one point more: with it alone, and with each other one.
 
-    A relation that is reflexive has the new pair of it alone; one that is symmetric has both pairs
-    with another point, or neither.
+    One that is symmetric has both pairs with another point, or neither.
     """
     itself, links = {(new, new)}, [({(p, new)}, {(new, p)}) for p in points]
-    fresh = (
-        [pair | other for pair, other in links]
-        if "s" in laws
-        else [x for pair in links for x in pair]
-    )
-    fresh, r = (fresh, r | itself) if "r" in laws else ([itself, *fresh], r)
+    if "s" in laws:
+        fresh = [itself, *(pair | other for pair, other in links)]
+    else:
+        fresh = [itself, *(x for pair in links for x in pair)]
     some = (r.union(*compress(fresh, bits)) for bits in product((0, 1), repeat=len(fresh)))
     return [s for s in some if _fits(s, (*points, new), laws)]
 

@@ -234,7 +234,8 @@ class SystemSubjects:
                 f"{error.reduction.value} cannot be used here: {error.reason}", "reduction"
             ) from error
         except UsageError as error:
-            why = "".join(f"; {note}" for note in _notes(decided))
+            left_out = (replace(decision, loose=()) for decision in decided)
+            why = "".join(f"; {note}" for note in _notes(left_out))
             if not why:
                 raise
             raise UsageError(f"{error}{why}", error.field) from error
@@ -372,9 +373,11 @@ def _decided(request: Request, systems: Sequence[System], *, bounded: bool = Tru
 
 
 def _notes(decided: Iterable[Decided]) -> Iterator[str]:
-    """Which rules nothing that is checked looks at, each once."""
+    """Which rules nothing that is checked looks at, and which ids may not fit; each once."""
+    decided = tuple(decided)
     for left_out in dict.fromkeys(reason for decision in decided for reason in decision.left_out):
         yield f"rules left out: {left_out}"
+    yield from dict.fromkeys(note for decision in decided for note in decision.loose)
 
 
 def _own_notes(system: System) -> Iterator[str]:

@@ -142,8 +142,8 @@ LONGEST = 100_000
 """Characters of a formula that are read."""
 
 DEEPEST = 200
-"""Operators inside each other that are read; equal ones in a row count as one, and so do & in &
-and | in |."""
+"""Levels of a formula that are read: operators inside each other, and what the innermost is about.
+Any number of & in a row is one level, and so is one of | and one of <->."""
 
 LARGEST = 200_000
 """Operators and propositions of a formula where each <-> is written as two implications, so that

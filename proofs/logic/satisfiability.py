@@ -106,8 +106,6 @@ class _Search:
         self._everything = (1 << len(tableau.untils)) - 1
         for literal in self._promise.values():
             self._solver.keep(literal >> 1, 1)
-        if not finite:
-            self._solver.add((self._end ^ 1,))
         _write(self._solver.add, tableau, self._holds, self._promise, self._end)
 
     def run(self) -> WitnessRun | None:

@@ -48,7 +48,7 @@ from proofs.systems.propositions import (
 )
 from proofs.systems.reachability import Reached, reach
 from proofs.systems.replay import shown
-from proofs.systems.standard_checks import STANDARD, StandardChecks, applying
+from proofs.systems.standard_checks import STANDARD, StandardCheck, StandardChecks, applying
 from proofs.systems.symmetry import Quotient, Symmetry, unfolded
 from pxp_fsm.errors import UsageError
 
@@ -225,7 +225,7 @@ def decide_standard(
     standing = StandardChecks(reach(composition, effort, chosen))
     for name, standard_check in STANDARD.items():
         if name in names:
-            yield name, standard_check.decide(standing)
+            yield name, _decided(standard_check, standing)
 
 
 def _in_one_order(
@@ -236,7 +236,14 @@ def _in_one_order(
     for name, standard_check in STANDARD.items():
         if name in names:
             reached = reach(composition, effort, partial_order.for_check(composition, name))
-            yield name, standard_check.decide(StandardChecks(reached))
+            yield name, _decided(standard_check, StandardChecks(reached))
+
+
+def _decided(standard_check: StandardCheck, standing: StandardChecks) -> Verdict:
+    try:
+        return standard_check.decide(standing)
+    except TooLarge as error:  # in a state that exploring has not come to
+        return Verdict(Status.UNKNOWN, str(error))
 
 
 def check(

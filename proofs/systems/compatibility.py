@@ -25,6 +25,7 @@ from proofs.systems.standard_checks import EVENTUAL_RECEPTION, PROGRESS, RECEPTI
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import LARGEST, Channel
 from pxp_fsm.automata.system import System
+from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 
 
@@ -282,8 +283,11 @@ EXHAUSTIVE, OUTPUTS, STRONG_INPUTS, CHAINED_INPUTS = "exhaustive", "obi", "sibi"
 
 def within(system: System, k: int, effort: Effort | None = None) -> WithinCapacity:
     """What holds within capacity `k`, of all states or, where they are many or a condition is not
-    met, of those in which members take turns. Raises `TooLarge` past `effort`.
+    met, of those in which members take turns. Raises `TooLarge` past `effort`, and `UsageError` for
+    a system outside the class.
     """
+    for reason in outside_the_class(system):
+        raise UsageError(f"k-MC is about other systems: {reason}")
     effort = Effort(MOST_STATES) if effort is None else effort
     small = replace(effort, states=min(effort.states, WHOLE))
     try:
@@ -469,8 +473,8 @@ class _Graph:
         return any(n is not None and buffers[n][:1] == (row.label,) for row, n in numbers)
 
     def _link(self, actor: int, row: Transition) -> Link:
-        partners = self.system.partners(actor, row)
-        other = partners[0] if partners else actor  # from nobody: no message is ever on that link
+        # Without a partner no message is ever on the link; in the class nobody has several.
+        (other,) = self.system.partners(actor, row) or (actor,)
         return Link(other, actor) if row.kind is Kind.RECEIVE else Link(actor, other)
 
     def _taken(self, node: BoundedNode) -> Iterator[TakenStep]:

@@ -16,7 +16,7 @@ from proofs.systems.product import Composition
 from proofs.systems.reachability import Reached, reach
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.expressions import INT
-from pxp_fsm.automata.message_values import MessageValues, UnknownValues, tags_read
+from pxp_fsm.automata.message_values import MessageValues, UnknownValues, loose_ids, tags_read
 from pxp_fsm.automata.system import System, settable
 from pxp_fsm.automata.unfolding import TooManyStates, unfolded, with_messages
 from pxp_fsm.errors import UsageError
@@ -34,10 +34,12 @@ Intervals = dict[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Decided:
-    """A system as far as its rules decide; `left_out` says of which tables they do not, and why."""
+    """A system as far as its rules decide; `left_out` says of which tables they do not, and why,
+    `loose` which ids are followed that schemas may refuse."""
 
     system: System
     left_out: tuple[str, ...] = ()
+    loose: tuple[str, ...] = ()
 
 
 def by_rules(system: System, values: Mapping[str, object], *, bounded: bool = True) -> Decided:
@@ -68,7 +70,9 @@ def by_rules(system: System, values: Mapping[str, object], *, bounded: bool = Tr
                 raise error.reason from None
             left_out |= dict.fromkeys(error.places, str(error.reason))
         else:
-            return Decided(decided, tuple(dict.fromkeys(left_out.values())))
+            written_tables = [member.automaton for member in written.members]
+            loose = loose_ids(written_tables, _ruled(written_tables, values, left_out))
+            return Decided(decided, tuple(dict.fromkeys(left_out.values())), tuple(loose))
 
 
 class _NotFollowed(Exception):
@@ -84,11 +88,7 @@ def _followed(
 ) -> System:
     """The system as all rules decide, but for those of members that are left out."""
     written = [member.automaton for member in system.members]
-    ruled = [
-        place
-        for place, table in enumerate(written)
-        if place not in left_out and (values or table.counts)
-    ]
+    ruled = _ruled(written, values, left_out)
     try:
         messages = system.messages(ruled, bounded=bounded)
     except UnknownValues as error:
@@ -110,6 +110,17 @@ def _followed(
     if not bounded:
         raise _NotFollowed(growing, next(iter(growing.values())))
     return _within(system, known, values, growing, messages)
+
+
+def _ruled(
+    tables: Iterable[Automaton], values: Mapping[str, object], left_out: Container[int]
+) -> list[int]:
+    """The numbers of the tables of which the rules decide."""
+    return [
+        place
+        for place, table in enumerate(tables)
+        if place not in left_out and (values or table.counts)
+    ]
 
 
 def _with_tables(system: System, tables: Mapping[int, Automaton]) -> System:

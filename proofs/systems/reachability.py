@@ -8,11 +8,11 @@ where exploring was cut.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import cached_property
 
-from proofs.core.explore import Step, Trace
+from proofs.core.explore import Step, TooLarge, Trace
 from proofs.core.graphs import Arrays, spread, turned_round
 from proofs.core.kernels import Array, Interpreter, Runner
 from proofs.core.limits import UNLIMITED, Effort
@@ -305,15 +305,15 @@ def _by_python(
     def closed(state: int) -> bool:
         return numbers.get(state, len(states)) < len(offsets)
 
-    def targets_of(state: int) -> Iterator[int]:
+    def targets_of(state: int) -> list[int]:
         if isinstance(reduction, PartialOrder):
             followed = reduction.followed(state, closed)
-            return (state + move.difference for move in followed)
+            return [state + move.difference for move in followed]
         if isinstance(reduction, Symmetry):
             leading = (state + move.difference for move in composition.moves(state))
-            return (reduction.standing_for(target)[0] for target in leading)
+            return [reduction.standing_for(target)[0] for target in leading]
         state &= keep
-        return (state + added for added in noted.differences(composition.moves(state)))
+        return [state + added for added in noted.differences(composition.moves(state))]
 
     for number, state in enumerate(states):  # grows while it is read
         if number == level:
@@ -328,7 +328,12 @@ def _by_python(
             if reached is not None:
                 return reached
             most = UNLIMITED
-        for target in targets_of(state):
+        try:
+            found = targets_of(state)
+        except TooLarge as error:  # a buffer has more contents than can be numbered
+            cut = str(error)
+            break
+        for target in found:
             place = numbers.get(target)
             if place is None:
                 place = numbers[target] = len(states)

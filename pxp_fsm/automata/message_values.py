@@ -42,6 +42,14 @@ _COMPOSED = (
 _LISTS = ("enum", "const")
 """Keywords with all values."""
 
+_NARROWING = frozenset(
+    (
+        *("pattern", "minLength", "maxLength", "multipleOf", "minItems", "maxItems"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    )
+)
+"""Keywords that refuse some values of a type, and may leave few."""
+
 
 class UnknownValues(UsageError):
     """Rules read of the messages with this `tag` what has no bound, or cannot be found out."""
@@ -141,6 +149,25 @@ def message_values(
 def tags_read(table: Automaton) -> frozenset[str]:
     """The tags of which rules of a table read something."""
     return frozenset(_read([table]))
+
+
+def loose_ids(tables: Sequence[Automaton], ruled: Collection[int]) -> Iterator[str]:
+    """Which ids stand for endless many, of which schemas of `tables` refuse some: a note for each.
+
+    `ruled` are the numbers of the tables that follow their rules. An id is followed whatever else
+    than its type is said of it, so that what is found with it may need one that is refused.
+    """
+    for tag, fields in _read([tables[place] for place in ruled]).items():
+        for path, some in fields.items():
+            roots = [table.payloads.get(tag) for table in tables]
+            own = [_own(root, path) for root in roots if isinstance(root, Mapping)]
+            said = {key for schema in own for key in schema}
+            refusing = sorted(said & _NARROWING)
+            if some[0].type == ID and refusing and said.isdisjoint(_LISTS):
+                yield (
+                    f"{tag}: {some[0].name} may be shown as an id (#1) that {', '.join(refusing)} "
+                    f"would refuse; write an enum where few values fit"
+                )
 
 
 def reads_ids(table: Automaton) -> bool:

@@ -352,6 +352,25 @@ def test_a_row_is_dead_where_it_is_never_taken_with_any_value() -> None:
     assert [one.tag for one in orphan.verdict.unreceived] == ["ADD"]
 
 
+@pytest.mark.parametrize(
+    ("schema", "refusing"),
+    [
+        ({"type": "string", "pattern": "^[ab]$"}, "pattern"),
+        ({"type": "string", "maxLength": 0, "minLength": 0}, "maxLength, minLength"),
+        ({"type": "string", "description": "whatever"}, ""),
+        ({"enum": ["a", "b"], "pattern": "^[ab]$"}, ""),
+    ],
+)
+def test_an_id_that_a_schema_may_refuse_is_told(schema: Schema, refusing: str) -> None:
+    """Of two strings one is the first or the second: that there is a third is no counterexample."""
+    table = reader({"seen": "msg.x", "old": "seen"}, carrying(x=schema))
+    results = pxp.check(pxp.System.load(table, writer()), "EF reader@IDLE")
+    assert str(results[0].status) == "HOLDS"
+    remedy = "write an enum where few values fit"
+    told = f"ADD: msg.x may be shown as an id (#1) that {refusing} would refuse; {remedy}"
+    assert results.notes == ((told,) if refusing else ())
+
+
 def test_a_member_whose_parameter_is_missing_sends_every_value() -> None:
     counted = writer(
         row={"when": "left < most", "do": {"left": "left + 1"}},

@@ -5,8 +5,8 @@ order that is always the same, leaves out what was noticed before, and writes th
 found is in `.mutants.jsonl`, a line a mutant; a function that has changed since is tried again, and
 so is a mutant that nothing noticed. With `--module NAME` it tries those of one module or one room;
 the page keeps the row of a module of which the log says less. With `--every N` it tries every Nth
-change of each module, always the same ones, and with `--from M` every Nth that follows the Mth. With
-`--sample` it tries afresh those of the modules of what runs that were once all tried, and only
+change of each module, always the same ones, and with `--from M` every Nth that follows the Mth.
+With `--sample` it tries afresh those of the modules of what runs that were once all tried, and only
 prints them.
 """
 

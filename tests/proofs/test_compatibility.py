@@ -24,7 +24,7 @@ from proofs.systems.compatibility import (
 )
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.errors import TableError
+from pxp_fsm.errors import TableError, UsageError
 from tests.oracles.compatibility import Bounded
 from tests.outside_data import FOLDER
 from tests.sampling import first_and_rest
@@ -502,6 +502,18 @@ def test_where_it_differs_the_definition_decides() -> None:
     answered = System.load(str(KMC / "philo-bad-directed-simp.txt"))
     for verdict in check_unbounded(answered).values():
         assert verdict.status is Status.FAILS
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        ({"a": "0 b!x 1; 0 b?y 1", "b": "0 a?x 0"}, "state 0 of a both sends and receives"),
+        ({"a": "0 b!x 1; 0 b!x 0", "b": "0 a?x 0"}, "state 0 of a has two rows for one tag"),
+    ],
+)
+def test_of_other_systems_nothing_is_said(texts: dict[str, str], reason: str) -> None:
+    with pytest.raises(UsageError, match=f"k-MC is about other systems: {reason}"):
+        within(system(**texts), 1)
 
 
 def test_who_waits_for_its_turn_gets_it() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
+import pxp_fsm as pxp
 from proofs.core.results import Status
 from proofs.logic import Runs, parse
-from proofs.systems import Composition, System, check, terminates
+from proofs.systems import Composition, System, check, encoding, terminates
 from proofs.systems.propositions import vocabulary
 from pxp_fsm.cli.main import commands
 
@@ -107,3 +108,23 @@ def test_what_may_be_asked_is_every_state_and_tag_reachable_or_not() -> None:
 def test_the_command(arguments: list[str], code: int, said: str) -> None:
     done = CliRunner().invoke(commands, ["check", *arguments])
     assert (done.exit_code, said in done.output) == (code, True), done.output
+
+
+@pytest.mark.parametrize("reduction", [None, "partial-order", "symmetry"])
+@pytest.mark.parametrize("asked", ["", "G b@S", "AG EF b@S", "G F b@S"])
+def test_of_more_contents_than_can_be_numbered_nothing_is_known(
+    reduction: str | None, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked, and however few states are to be enough."""
+    monkeypatch.setattr(encoding, "MET_BITS", 4)
+    monkeypatch.setattr(encoding, "MOST_CONTENTS", 1)
+    a = pxp.build_automaton("a", [{"from": "S", "to": "S", "send": tag} for tag in "XY"])
+    b = pxp.build_automaton("b", [{"from": "S", "to": "S", "receive": tag} for tag in "XY"])
+    many = pxp.System(a=a, c=a, b=b) if reduction == "symmetry" else pxp.System(a=a, b=b)
+    results = pxp.check(many, *[asked][: len(asked)], channels="fifo:9", reduction=reduction)
+    decided = [result for result in results if result.name != "machine-agrees-with-table"]
+    assert len(decided) == 1 if asked else len(decided) > 5
+    for result in decided:
+        assert result.status is Status.UNKNOWN
+        assert result.reason.startswith("a buffer has more than 16 contents; try ")
+        assert "a smaller capacity than 9" in result.reason
