@@ -288,9 +288,9 @@ def _parts(request: Request) -> Iterator[tuple[Checkable, Request]]:
     answered as a whole; else each kind
     gets its own subjects and names, and tables of no other kind are joined.
     """
-    plugged: list[Checkable] = list(registry.listed("checks"))
     values = [subject for subject in request.subjects if not isinstance(subject, str)]
     if values and len(values) == len(request.subjects):
+        plugged: Iterator[Checkable] = registry.listed("checks")
         whole = next((kind for kind in plugged if all(map(kind.accepts, values))), None)
         if whole is not None:
             _check_names(request.names)
@@ -306,14 +306,17 @@ def _parts(request: Request) -> Iterator[tuple[Checkable, Request]]:
     if of_sessions:
         yield PROTOCOLS, request
         return
-    kinds = [*checkables()]
-    owners = [next(kind for kind in kinds if kind.accepts(subject)) for subject in request.subjects]
+    owners = [
+        next(kind for kind in checkables() if kind.accepts(subject))  # no more of them are loaded
+        for subject in request.subjects
+    ]
     if SYSTEMS in owners and PROTOCOLS not in owners:
         _refuse_bounds(request)
     if request.values is not None:
         yield PROTOCOLS, request
         return
-    for kind in kinds:
+    alone = all(owner is PROTOCOLS for owner in owners)
+    for kind in (PROTOCOLS,) if alone else checkables():
         pairs = zip(request.subjects, owners, strict=True)
         own = tuple(subject for subject, owner in pairs if owner is kind)
         # The standard checks are not those of one kind: all that have tables may know them.

@@ -246,12 +246,6 @@ SYSTEMS = SystemSubjects()
 
 def is_about_system(request: Request) -> bool:
     """Whether a request is about its tables as one system, not about each protocol by itself."""
-    plugged: list[Checkable] = list(registry.listed("checks"))
-    tables = [
-        subject
-        for subject in request.subjects
-        if isinstance(subject, str) and not any(kind.accepts(subject) for kind in plugged)
-    ]
     return bool(
         len([subject for subject in request.subjects if not PROTOCOLS.accepts(subject)]) > 2
         or request.channels
@@ -264,9 +258,17 @@ def is_about_system(request: Request) -> bool:
         or request.limit is not None
         or request.memory is not None
         or request.certificate_file is not None
-        or any(map(is_named, tables))
-        or any(map(is_system_file, tables))
-        or any(map(_stands_alone, tables))
+        or any(map(_is_of_system, request.subjects))
+    )
+
+
+def _is_of_system(subject: Any) -> bool:
+    """Whether a subject is a table that no plug-in checks, and is not checked by itself."""
+    if not isinstance(subject, str) or PROTOCOLS.accepts(subject):
+        return False
+    plugged: Iterator[Checkable] = registry.listed("checks")  # they are loaded for nothing else
+    return not any(kind.accepts(subject) for kind in plugged) and (
+        is_named(subject) or is_system_file(subject) or _stands_alone(subject)
     )
 
 

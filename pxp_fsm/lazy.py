@@ -1,4 +1,4 @@
-"""Packages whose public names are loaded when they are first used (PEP 562)."""
+"""What is loaded when it is first used: public names of packages (PEP 562), and `asyncio`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,21 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all else here
 if TYPE_CHECKING:
+    import asyncio as asyncio  # noqa: PLC0414 - for whoever imports it from here
     from collections.abc import Callable, Mapping
     from typing import Any
+else:
+
+    class _Later:
+        """A module that is loaded when something of it is first used."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(self._name), name)
+
+    asyncio = _Later("asyncio")  # 20 ms, and most commands that know sessions run none
 
 _NEEDS_OURS = (
     *("guards", "backends", "proofs"),

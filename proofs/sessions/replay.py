@@ -17,7 +17,6 @@ session follow.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
@@ -30,6 +29,7 @@ from proofs.sessions.model import AGENTS, SessionModel, SessionState, tag_of
 from proofs.sessions.relational import RelationOutcome, Structure
 from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.errors import PXPError
+from pxp_fsm.lazy import asyncio
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag

@@ -11,7 +11,6 @@ for the session: it is brought there once, and there everything happens that hap
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterable
 
@@ -21,6 +20,7 @@ from proofs.core.results import Bound, Result, Status, Verdict, stopped
 from proofs.sessions.model import SessionModel, SessionState
 from proofs.sessions.relational import RelationOutcome, Structure, Theory
 from proofs.sessions.replay import Expected, ScriptedSession
+from pxp_fsm.lazy import asyncio
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.relations import MEMO_GIVES, Assumption
 from pxp_fsm.protocol.rules import Interact, Rules

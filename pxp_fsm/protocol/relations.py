@@ -6,7 +6,6 @@ hold", late and broken end the session with their cause.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import inspect
 import time
@@ -16,6 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
 from pxp_fsm.errors import NOT_THEIRS, PXPError, SessionFailed, WrongType, quoted
+from pxp_fsm.lazy import asyncio
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import storable
 

@@ -6,7 +6,6 @@ of what it judged.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Valuation
 from pxp_fsm.errors import NOT_THEIRS, GuardError, NoAnswer, PXPError, UsageError, WrongType, quoted
+from pxp_fsm.lazy import asyncio
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.interfaces import Learner, Respondent, Reviewer
 from pxp_fsm.protocol.messages import (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from functools import update_wrapper
 from typing import Any, TypeVar
 
@@ -23,6 +21,7 @@ from pxp_fsm.errors import (
     quoted,
     unknown_name,
 )
+from pxp_fsm.lazy import asyncio
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.protocol.relations import (
@@ -225,6 +224,8 @@ def waited_for(work: Coroutine[Any, Any, T]) -> T:
         running = False
     if not running:
         return asyncio.run(work)
+    from concurrent.futures import ThreadPoolExecutor  # it loads `logging`
+
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 

@@ -10,7 +10,6 @@ rests on, so that an interrupted run goes on from stored decisions and asks noth
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import time
@@ -24,6 +23,7 @@ from itertools import compress
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import NoAnswer, PXPError, Refused, UsageError, quoted
+from pxp_fsm.lazy import asyncio
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Likelihood, Respondent
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question

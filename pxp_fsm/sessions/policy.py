@@ -8,7 +8,6 @@ under all (`LiveSystem`).
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from collections.abc import (
@@ -40,6 +39,7 @@ from pxp_fsm.automata.channels import Channel, parse_channel
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.unfolding import as_written
 from pxp_fsm.errors import GuardError, NotEnabled, Refused, UsageError, WrongType, quoted
+from pxp_fsm.lazy import asyncio
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.decisions import category, initiator_speaks
 from pxp_fsm.protocol.messages import (
