@@ -298,7 +298,11 @@ class Pxp:
 
     def ending(self, history: Sequence[Message]) -> Ending | None:
         """TERM ends the session; nothing else does."""
-        return Ending.TERM if history[-1].tag == Tag.TERM else None
+        return self.ending_after(len(history), history[-1].tag, "")
+
+    def ending_after(self, sent: int, tag: str, previous: str) -> Ending | None:
+        """The same after `sent` messages, the last two with these tags; "" is no message."""
+        return Ending.TERM if tag == Tag.TERM else None
 
 
 Rules = Interact | Pxp

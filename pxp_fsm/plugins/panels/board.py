@@ -246,8 +246,9 @@ class PanelLayout:
         sender, receiver = self.places[message.sender], self.places[message.receiver]
         talk = board.talks[self.channels[sender, receiver]]
         numbers = () if message.tag == Tag.INIT else talk.numbers
-        conversation = [*(messages[number - 1] for number in numbers), message]
-        closes = self.panel.rules.ending(conversation) is not None
+        previous = messages[numbers[-1] - 1].tag if numbers else ""
+        ending = self.panel.rules.ending_after(len(numbers) + 1, message.tag, previous)
+        closes = ending is not None
         after = self.after(board, sender, receiver, message.tag, message.answer, closes=closes)
         return self._left(after) if self.leaves else after
 

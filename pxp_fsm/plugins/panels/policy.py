@@ -66,7 +66,7 @@ class PanelPolicy:
         self._places = self.layout.places
         self._asked = self._owing(self._boards[0])
         self._keys: list[PanelBoard] = []
-        self._episodes: dict[int, tuple[tuple[int, ...], Episode]] = {}
+        self._episodes: dict[int, Episode] = {}
 
     @property
     def described(self) -> str:
@@ -174,21 +174,27 @@ class PanelPolicy:
     def _episode(self, course: Course, channel: int, numbers: tuple[int, ...]) -> Episode:
         """The messages of a channel of these numbers.
 
-        It is kept for as long as these very numbers are the channel's: every turn of its two ends
-        asks for it, and a message lengthens one channel alone. Another past of a session that has
-        gone back has boards, and so numbers, that are made anew.
+        It is kept and lengthened: every turn of its two ends asks for it. The session may have
+        gone back since: where the latest message that is kept is still in its place, so are those
+        before it.
         """
-        kept = self._episodes.get(channel)
-        if kept is not None and kept[0] is numbers and numbers:
-            return kept[1]
-        episode = Episode(
+        nothing = Episode(course.instance, ())
+        known = self._episodes.get(channel, nothing)
+        kept = len(known.history)
+        if not 0 < kept <= len(numbers) or (
+            course.history[numbers[kept - 1] - 1] is not known.history[-1]
+        ):
+            known, kept = nothing, 0
+        if kept == len(numbers):
+            return known
+        places = [number - 1 for number in numbers[kept:]]
+        known = self._episodes[channel] = Episode(
             course.instance,
-            tuple([course.history[number - 1] for number in numbers]),
-            tuple([course.context[number - 1] for number in numbers]),
-            tuple([course.categories[number - 1] for number in numbers]),
+            known.history + tuple([course.history[place] for place in places]),
+            known.context + tuple([course.context[place] for place in places]),
+            known.categories + tuple([course.categories[place] for place in places]),
         )
-        self._episodes[channel] = numbers, episode
-        return episode
+        return known
 
     def category(self, judgements: Sequence[Judgement]) -> str:
         return self._talks[0].category(judgements)
