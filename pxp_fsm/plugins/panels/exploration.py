@@ -383,7 +383,7 @@ class PanelModel:
         for end in (0, 1):
             kind = tags[end]
             replaced = talk.status is not ChannelStatus.OPEN or (end != spoke and not counts)
-            if replaced and kind not in (Tag.RATIFY, Tag.REJECT):
+            if replaced and kind and kind not in (Tag.RATIFY, Tag.REJECT):
                 tags[end] = "" if talk.status is not ChannelStatus.OPEN else _SPOKEN
             if tags[end] == Tag.RATIFY:
                 if talk.status is not ChannelStatus.OPEN and any(moved[end]):

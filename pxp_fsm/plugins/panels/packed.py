@@ -372,15 +372,21 @@ def _moves(
                 change = power[mine] * (rest[k + 1] - digits[pairs + mine])
                 after = state + (rest[k] - number << bits * link) + (change << high)
                 after = _least(after, agents, links, bits, named, sources, turned)
-                known = 0
-                for before in range(begin, filled):
-                    if values[before] == after and sent[before] == rest[k + 2]:
-                        known = 1
-                if known == 0:
-                    values[filled] = after
-                    sent[filled] = rest[k + 2]
-                    filled += 1
+                filled = put(after, rest[k + 2], values, sent, begin, filled)
     return filled
+
+
+def put(value: int, label: int, values: I64, sent: I64, begin: int, filled: int) -> int:
+    """Put a move behind `filled` ones, unless it is one of those from `begin` on.
+
+    The result is how many there are then.
+    """
+    for before in range(begin, filled):
+        if values[before] == value and sent[before] == label:
+            return filled
+    values[filled] = value
+    sent[filled] = label
+    return filled + 1
 
 
 def _speaks_first(

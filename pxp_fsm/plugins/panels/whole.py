@@ -24,7 +24,7 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.board import ChannelStatus, Owed, PanelBoard, Talk
 from pxp_fsm.plugins.panels.exploration import AssumedRelations, PanelModel
-from pxp_fsm.plugins.panels.packed import lengths
+from pxp_fsm.plugins.panels.packed import lengths, put
 from pxp_fsm.plugins.panels.panel import Scheduling
 from pxp_fsm.protocol.messages import Tag
 
@@ -471,14 +471,7 @@ def _moves(
             )
             parts[pairs + mine] = own
             parts[pairs + agents + mine] = changes
-            known = 0
-            for before in range(begin, filled):
-                if values[before] == value and sent[before] == rest[k + 2]:
-                    known = 1
-            if known == 0:
-                values[filled] = value
-                sent[filled] = rest[k + 2]
-                filled += 1
+            filled = put(value, rest[k + 2], values, sent, begin, filled)
     return filled
 
 

@@ -125,11 +125,15 @@ def test_in_a_fair_triangle_everybody_changes_for_ever() -> None:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("rule", [{}, {"call": True}, {"reopen": True}, {"limit": 1}])
+@pytest.mark.parametrize("free_term", [False, True])
 def test_what_is_kept_of_a_board_goes_on_as_the_board_does(
-    schedule: str, rule: dict[str, Any]
+    schedule: str, rule: dict[str, Any], free_term: bool
 ) -> None:
-    """Sessions whose boards forget nothing are runs of the model, whose states forget much."""
-    explored = model(schedule=schedule, agents=4, **rule)
+    """Sessions whose boards forget nothing are runs of the model, whose states forget much.
+
+    Who has not spoken in a channel may hang up there, however often it has changed elsewhere.
+    """
+    explored = replace(model(schedule=schedule, agents=4, **rule), free_term=free_term)
     for seed in range(6):
         drawn = random.Random(seed)
         board = explored.layout.start()
