@@ -661,8 +661,7 @@ class _Graph:
                 continue  # whatever they send depends on it from now on
             for step in self.steps[chain.state]:
                 sent = (step.link, step.row.label)
-                is_free = step.row.kind is Kind.SEND and step.actor not in chain.members
-                if is_free and sent in others:
+                if step.actor not in chain.members and sent in others:  # its receiver is in them
                     return sent
                 after = chain.after(step)
                 if after not in met:

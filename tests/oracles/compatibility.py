@@ -13,6 +13,9 @@ from pxp_fsm.automata.system import System
 
 Channels = tuple[tuple[tuple[int, int], tuple[str, ...]], ...]
 
+Marks = tuple[tuple[tuple[int, int], tuple[bool, ...]], ...]
+"""Of each message that is on its way on a link, whether it depends on something."""
+
 
 class Local(NamedTuple):
     """Where everybody is, and what is on its way, by sender and receiver."""
@@ -159,3 +162,48 @@ class Bounded:
             if act.kind is Kind.RECEIVE
             for row in self.rows(local, act.who)
         )
+
+    def chained_inputs(self) -> bool:
+        """Definition 10 (k-CIBI): what a member could receive from others instead is not there, and
+        is sent, if at all, because of what it receives.
+        """
+        return not any(
+            self._is_sent_anyhow(act, row)
+            for local, acts in self.acts.items()
+            for act in acts
+            if act.kind is Kind.RECEIVE
+            for row in self.rows(local, act.who)
+            if self.number[row.partner] != act.other
+        )
+
+    def _is_sent_anyhow(self, first: Act, row: Transition) -> bool:
+        """Whether `row` could be taken instead, or what it takes is sent independently of `first`.
+
+        A message that somebody sends who depends on `first` makes its receiver depend on it, where
+        nothing was on its link at first. Which messages on the way are so is written beside them.
+        """
+        wanted = self.number[row.partner], first.who
+        queues = dict(first.target.queues)
+        if queues.get(wanted, ())[:1] == (row.label,):
+            return True
+        start: tuple[Local, frozenset[int], Marks] = (first.target, frozenset((first.who,)), ())
+        seen, left = {start}, [start]
+        while left:
+            local, because, marks = left.pop()
+            for act in self.acts[local]:
+                link = (act.who, act.other) if act.kind is Kind.SEND else (act.other, act.who)
+                depends, marked = act.who in because, dict(marks)
+                if act.kind is Kind.SEND:
+                    if not depends and (link, act.tag) == (wanted, row.label):
+                        return True
+                    marked[link] = (*marked.get(link, ()), depends)
+                elif link not in queues:
+                    depends |= marked[link][0]
+                    marked[link] = marked[link][1:]
+                now = because | {act.who} if depends else because
+                own = ((each, some) for each, some in marked.items() if some and each not in queues)
+                after = act.target, now, tuple(sorted(own))
+                if after not in seen:
+                    seen.add(after)
+                    left.append(after)
+        return False

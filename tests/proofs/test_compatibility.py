@@ -224,6 +224,11 @@ def test_what_nothing_can_mend_fails_in_systems_of_any_class() -> None:
         assert verdict.trace.labels == ("a>b +offer", "b>a +offer")
 
 
+CHAINED = system(
+    a="0 c!x 1; 1 c?z 0", b="0 c?go 1; 1 c!y 0", c="0 a?x 1; 0 b?y 2; 1 b!go 0; 2 a!z 0"
+)
+
+
 def random_system(seed: int, *, mixed: bool = False) -> System | None:
     """Two or three members of up to four states, each with one partner and one direction.
 
@@ -345,7 +350,8 @@ def wide_system(seed: int) -> System | None:
 @pytest.mark.parametrize("seeds", first_and_rest(120, 3_000))
 def test_what_is_known_within_a_capacity_is_what_the_definitions_say(seeds: range) -> None:
     met: dict[tuple[str, bool], int] = {}
-    for seed, drawn in [*enumerate(PAPERS.values()), *((n, wide_system(n)) for n in seeds)]:
+    known = (*PAPERS.values(), CHAINED)
+    for seed, drawn in [*enumerate(known), *((n, wide_system(n)) for n in seeds)]:
         if drawn is None or next(outside_the_class(drawn), None) is not None:
             continue
         for k in (1, 2):
@@ -363,10 +369,13 @@ def test_what_is_known_within_a_capacity_is_what_the_definitions_say(seeds: rang
             if not is_directed(drawn):
                 due |= {"obi": plain.outputs(), "sibi": plain.strong_inputs()}
                 ours |= {"obi": found.conditions["obi"], "sibi": "sibi" in found.conditions}
+                if not due["sibi"]:
+                    due["cibi"] = plain.chained_inputs()
+                    ours["cibi"] = found.conditions["cibi"]
             assert ours == due, (seed, k)
             for one in due.items():
                 met[one] = met.get(one, 0) + 1
-    assert len(met) == 10
+    assert len(met) == 12
     assert min(met.values()) > 0, met
 
 
@@ -441,12 +450,9 @@ def test_a_condition_that_fails_is_told_with_a_trace() -> None:
 
 def test_what_is_sent_because_of_what_is_received_is_no_race() -> None:
     """k-CIBI: c hears of b only after b has heard of c."""
-    chained = system(
-        a="0 c!x 1; 1 c?z 0", b="0 c?go 1; 1 c!y 0", c="0 a?x 1; 0 b?y 2; 1 b!go 0; 2 a!z 0"
-    )
-    bounded = within(chained, 1)
+    bounded = within(CHAINED, 1)
     assert bounded.conditions["cibi"]
-    for verdict in check_unbounded(chained).values():
+    for verdict in check_unbounded(CHAINED).values():
         assert (verdict.status, verdict.detail[:2]) == (Status.HOLDS, "1-")
 
 
@@ -502,6 +508,32 @@ def test_where_it_differs_the_definition_decides() -> None:
     answered = System.load(str(KMC / "philo-bad-directed-simp.txt"))
     for verdict in check_unbounded(answered).values():
         assert verdict.status is Status.FAILS
+
+
+def test_messages_that_wait_side_by_side_are_a_race_though_none_is_sent_any_more() -> None:
+    """c listens to a and b once d says so, which it says after both have sent."""
+    raced = system(
+        a="0 c!x 1; 1 b!n 2",
+        b="0 a?n 1; 1 c!y 2; 2 d!n 3",
+        c="0 d?ok 1; 1 a?x 2; 1 b?y 3",
+        d="0 b?n 1; 1 c!ok 2",
+    )
+    bounded = within(raced, 1)
+    assert (bounded.conditions["exhaustive"], bounded.conditions["cibi"]) == (True, False)
+    assert str(bounded.unmet) == "not 1-IBI: c receives x from a, while b may send it y"
+
+
+def test_who_waits_for_each_other_stands_still() -> None:
+    """Each would send what the other waits for, and has to receive first."""
+    both = system(a="0 b?x 1; 1 b!y 0", b="0 a?y 1; 1 a!x 0")
+    (start,) = Composition(both.over(Channel(1))).initial()
+    encoding = Composition(both.over(Channel(1))).encoding
+    assert still(both, encoding.configuration(start)) == {0, 1}
+    (first,) = Composition(PAIR.over(Channel(1))).initial()
+    assert not still(PAIR, Composition(PAIR.over(Channel(1))).encoding.configuration(first))
+
+
+PAIR = system(a="0 b!x 0", b="0 a?x 0")
 
 
 @pytest.mark.parametrize(

@@ -362,3 +362,19 @@ def test_an_explicit_session_has_the_propositions_of_what_it_stands_for() -> Non
     after = next(iter(explicit.successors(start))).target
     assert "m:INIT" not in explicit.propositions(start)
     assert "m:INIT" in explicit.propositions(after)
+
+
+def test_values_that_are_equal_are_told_once_both_are_there() -> None:
+    explicit = Explicit(Interact(2, 1), 2)
+    seen = set()
+    for state in explore(explicit).steps:
+        values = state.values
+        for structure, equal in (
+            (state.predictions, values.y_m == values.y_h),
+            (state.explanations, values.e_m == values.e_h),
+        ):
+            both = all(state.tags) and equal
+            assert structure.left == structure.right
+            assert ((0, 1) in structure.left, (1, 0) in structure.left) == (both, both)
+            seen.add((all(state.tags), both))
+    assert seen == {(False, False), (True, False), (True, True)}
