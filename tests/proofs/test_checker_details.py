@@ -319,3 +319,57 @@ def test_a_part_that_is_due_says_all_but_its_evidence() -> None:
         "while": "x < 2", "claims": [{"name": "it", "check": "never", "never": "x > n"}],
     }  # fmt: skip
     assert due.keys() == recheck.PART_KEYS
+
+
+@pytest.mark.parametrize("laws", ["r", "rs"])
+def test_reflexive_relations_amalgamate(laws: str) -> None:
+    assert recheck.amalgamates(frozenset(laws))
+
+
+def test_of_a_relation_that_grows_all_that_keep_its_laws_are_there() -> None:
+    points = (0, 1, 2)
+    pairs = [*product(points, repeat=2)]
+    for laws in ("", "r", "s", "t", "rs", "rt", "st", "rst"):
+        every = {
+            frozenset(some)
+            for bits in product((0, 1), repeat=len(pairs))
+            for some in [[pair for pair, bit in zip(pairs, bits, strict=True) if bit]]
+            if ("r" not in laws or all((p, p) in some for p in points))
+            if ("s" not in laws or all((b, a) in some for a, b in some))
+            if ("t" not in laws or all((a, d) in some for a, b in some for c, d in some if b == c))
+        }
+        found = recheck._relations(3, frozenset(laws))
+        assert len(found) == len(every) and {*map(frozenset, found)} == every
+
+
+def test_a_certificate_that_claims_nothing_is_none() -> None:
+    table = asking()
+    digest = recheck.Rules(table).digest
+    empty = {"format": recheck.FORMAT, "members": [["one", digest]], "parts": []}
+    for parts in ([], [{**EVERYTHING, "atoms": [], "lemmas": []}]):
+        with pytest.raises(ValueError, match="nothing is claimed"):
+            list(recheck.check_rules({**empty, "parts": parts}, table))
+
+
+def test_a_guard_on_a_row_that_receives_is_refused() -> None:
+    rows = [{"from": "A", "to": "B", "receive": "X", "guard": "G"}]
+    raw = {"initial": "A", "final": ["B"], "rows": rows, "states": []}
+    with pytest.raises(ValueError, match="a guard on a row that receives"):
+        recheck.Table(raw)
+
+
+def test_a_definition_is_not_called_as_a_member_of_an_enumeration() -> None:
+    enums = {"enums": {"COLOR": ["RED", "GREEN"]}}
+    assert recheck.Rules(asking(**enums, let={"BLUE": "fine"})).lets
+    with pytest.raises(ValueError, match="a definition has the name of a member"):
+        recheck.Rules(asking(**enums, let={"RED": "fine"}))
+
+
+@pytest.mark.parametrize("size", [recheck.LONGEST_NAME, recheck.LONGEST_NAME + 1])
+def test_a_name_is_so_long_and_no_longer(size: int) -> None:
+    name = "a" * size
+    if size == recheck.LONGEST_NAME:
+        assert recheck.parse(name)
+    else:
+        with pytest.raises(ValueError, match="this is no name"):
+            recheck.parse(name)

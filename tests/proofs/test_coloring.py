@@ -67,7 +67,9 @@ def test_a_path_or_a_proposition_that_is_none_is_refused() -> None:
 
 
 def test_along_a_run_a_part_holds_as_it_is_defined() -> None:
-    """U and R by a look at every place that comes, round the cycle once more than it is long."""
+    """U and R by a look at every place that comes, round the cycle once more than it is long; S and
+    T by a look at every place before.
+    """
     for seed in range(150):
         chance = random.Random(seed)
         length = chance.randint(1, 5)
@@ -83,7 +85,15 @@ def test_along_a_run_a_part_holds_as_it_is_defined() -> None:
             pairs = [(true["p"][at], true["q"][at]) for at in later]
             until = any(q and all(p for p, _ in pairs[:at]) for at, (_, q) in enumerate(pairs))
             release = all(q or any(p for p, _ in pairs[:at]) for at, (_, q) in enumerate(pairs))
-            for text, expected in (("p U q", until), ("p R q", release)):
+            past = [(true["p"][at], true["q"][at]) for at in range(place, -1, -1)]
+            since = any(q and all(p for p, _ in past[:at]) for at, (_, q) in enumerate(past))
+            triggered = all(q or any(p for p, _ in past[:at]) for at, (_, q) in enumerate(past))
+            for text, expected in (
+                ("p U q", until),
+                ("p R q", release),
+                ("p S q", since),
+                ("p T q", triggered),
+            ):
                 formula = parse(text)
                 values = values_along(formula, length, cycle, holds)[formula]
                 assert values[place] is expected, (seed, text, place)

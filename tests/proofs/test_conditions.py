@@ -94,6 +94,12 @@ def test_the_text_for_coq_has_a_lemma_for_each() -> None:
         assert len(re.findall(r"(?m)^Lemma part_\d+_lemma_\d+ :$", text)) == lemmas(document)
         assert text.count("Proof. intros; lia. Qed.") == lemmas(document)
         assert text.isascii()
+        for lemma in text.split("Lemma ")[1:]:
+            bound = re.search("forall (.*) : Z,", lemma)
+            names = set(bound[1].split()) if bound else set()
+            assert (
+                set(re.findall(r"\bx\d+\b", lemma.partition(":\n")[2].split("Proof")[0])) == names
+            )
 
 
 @pytest.mark.deep

@@ -28,8 +28,10 @@ from proofs.systems.checking import home_space, invariant
 from proofs.systems.coloring import text_of
 from proofs.systems.compatibility import outside_the_class
 from proofs.systems.options import ChannelFull, NotFirst, NotSent
+from proofs.systems.partial_order import for_check
 from proofs.systems.paths import nearest
 from proofs.systems.pictures import product_diagram
+from proofs.systems.propositions import describe, named
 from proofs.systems.reachability import reach
 from proofs.systems.symmetry import Symmetry, why_not
 from pxp_fsm.automata.automaton import Automaton
@@ -351,3 +353,45 @@ def test_what_can_always_be_reached_again_is_read_off_the_formula() -> None:
         assert home_space(composition, parse(other)) is None, other
     assert invariant(composition, parse("AG ended")) == parse("ended")
     assert invariant(composition, parse("AG EF ended")) is None
+
+
+def test_every_proposition_is_said_in_words_of_its_own() -> None:
+    composition = Composition(System.load("machine=pxp", "human=pxp", channel="lossy:1"))
+    known = named(composition)
+    words = {name: describe(known, composition, name) for name in known}
+    plain = {name for name in known if words[name] == name}
+    assert not plain, plain
+    assert words["machine:human@has.INIT"] == "INIT is on the way from machine to human"
+    assert words["machine:human@full"] == "there is no room on the way from machine to human"
+
+
+def test_an_order_that_keeps_deadlocks_alone_needs_fewer_states() -> None:
+    pairs = [table(f"p{n}", f"A -> B send X to q{n}\nB -> [C] send Y to q{n}") for n in range(3)]
+    pairs += [
+        table(f"q{n}", f"A -> B receive X from p{n}\nB -> [C] receive Y from p{n}")
+        for n in range(3)
+    ]
+    composition = Composition(System.load(*pairs, channel="fifo:1"))
+    sizes = {
+        name: len(reach(composition, reduction=for_check(composition, name)).states)
+        for name in ("no-deadlock", "no-orphan-message")
+    }
+    assert sizes["no-deadlock"] < sizes["no-orphan-message"] <= len(reach(composition).states)
+
+
+def test_what_is_found_in_every_state_is_read_off_in_all_its_forms() -> None:
+    composition = Composition(System.load("pxp"))
+    for text, holds in (
+        ("A G !ended", "!ended"),
+        ("!E F ended", "!ended"),
+        ("!E F !ended", "ended"),
+    ):
+        assert invariant(composition, parse(text)) == parse(holds), text
+
+
+def test_parts_of_states_are_those_of_the_states() -> None:
+    composition = Composition(System.load("pxp", channel="fifo:2"))
+    tables, plain = (reach(composition, compiled=compiled) for compiled in (True, False))
+    for field in composition.encoding.parts:
+        for reached in (tables, plain):
+            assert {*reached.parts(field.bits)} == {state & field.bits for state in plain.states}

@@ -8,10 +8,11 @@ from itertools import pairwise
 import networkx as nx
 import pytest
 
-from proofs.core.explore import Step, Trace, explore
-from proofs.core.properties import longest_run, terminates
-from proofs.core.results import Bound, Result, Status, Verdict, table
+from proofs.core.explore import Step, Trace, explore, explore_as_read
+from proofs.core.properties import each_step, longest_run, terminates
+from proofs.core.results import Bound, Result, Status, Verdict, stopped, table
 from pxp_fsm.automata.actions import Say
+from pxp_fsm.errors import UsageError
 from tests.oracles.graphs import Graph, random_graph
 
 TRACE = Trace(0, (Step(Say("m", "INIT"), 1), Step(Say("h", "RATIFY"), 2)))
@@ -149,3 +150,26 @@ def test_names_of_checks_leave_the_columns_in_line_however_much_is_assumed() -> 
     header, *rows, _ = table(results)
     assert {row.index("HOLDS") for row in rows} == {header.index("verdict")}
     assert {row.index("free guards") for row in rows} == {header.index("assumptions")}
+
+
+def test_what_each_step_does_not_do_is_shown_with_the_step() -> None:
+    space = explore(Graph(((1,), (2,), (2,)), (frozenset(),) * 3))
+    verdict = each_step(space, lambda at, _: at > 0, lambda _, step: step.target != 2)
+    assert verdict.status is Status.FAILS and verdict.trace is not None
+    assert [verdict.trace.start, *(step.target for step in verdict.trace.steps)] == [0, 1, 2]
+    always = lambda *_: True  # noqa: E731 - of every step
+    assert each_step(space, always, always).status is Status.HOLDS
+    assert each_step(space, lambda *_: False, always).status is Status.VACUOUS
+
+
+def test_what_is_wrong_with_a_request_does_not_stop_a_check() -> None:
+    with pytest.raises(UsageError, match="no such thing"):
+        stopped(UsageError("no such thing"))
+
+
+def test_steps_that_are_read_are_those_that_are_explored() -> None:
+    for seed in range(10):
+        graph = random_graph(random.Random(seed))
+        whole, read = explore(graph), explore_as_read(graph)
+        assert [*read.steps] == [*whole.steps]
+        assert dict(read.steps) == dict(whole.steps)

@@ -396,3 +396,9 @@ def test_every_kernel_is_translated() -> None:
     assert len(kernels) > 15
     for found in kernels:
         assert module(found)[:4] == b"\0asm"
+
+
+def test_a_kernel_is_a_plain_function() -> None:
+    same: Callable[..., int] = lambda a: a  # noqa: E731 - what is none
+    with pytest.raises(NotTranslated, match="a kernel is a plain function"):
+        module(same)
