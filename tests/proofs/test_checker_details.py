@@ -373,3 +373,23 @@ def test_a_name_is_so_long_and_no_longer(size: int) -> None:
     else:
         with pytest.raises(ValueError, match="this is no name"):
             recheck.parse(name)
+
+
+def test_a_value_that_is_copied_in_one_case_is_told_apart() -> None:
+    """What is copied may be looked at later, whichever branch copies it."""
+    either = {"of": ["LEFT", "RIGHT"], "init": "LEFT"}
+    for copied in ("first if fine else second", "second if fine else first"):
+        table = asking(
+            rows=[
+                {"from": "A", "to": "A", "event": "TURN", "do": {"first": "RIGHT"}},
+                {"from": "A", "to": "A", "event": "COPY", "do": {"second": copied}},
+            ],
+            states=[{"name": "A"}],
+            final=[],
+            guards={},
+            oracles={},
+            parameters={"fine": {"type": "bool"}},
+            registers={"first": either, "second": either},
+        )
+        assert len(obstacles(table, "one.second == RIGHT")) == 1
+        assert obstacles(table, "one.second == RIGHT and one.first == LEFT") == {}

@@ -542,3 +542,23 @@ def test_two_agents_that_say_anything_are_each_read_by_their_own_tags() -> None:
         for sent, at in zip(state.sent, state.at, strict=True):
             for definition, where in zip(DEFINITIONS.values(), at, strict=True):
                 assert (where in definition.accepting) is definition.holds(sent)
+
+
+def test_what_fails_is_expected_to_fail_under_fewer_assumptions() -> None:
+    failing = 0
+    for claim in catalogue.CLAIMS:
+        for name, status in claim.expected.items():
+            for left_out in assumptions_of(name) if status is Status.FAILS else ():
+                fewer = "+".join(sorted(one.value for one in assumptions_of(name) - {left_out}))
+                if fewer and fewer not in claim.expected:
+                    failing += 1
+                    assert claim.expects(fewer) is Status.FAILS, (claim.name, fewer)
+    assert failing > 3
+
+
+def test_sequences_are_counted_at_their_n_and_k() -> None:
+    n, k = min((n, k) for n, k in predicates.SEQUENCES if n != k)
+    model = SessionModel(Interact(2, 1), Theory(EQUIVALENCE), observes=True)
+    verdict = predicates.sequences(n, k)(model, explore(model))
+    assert verdict.status is Status.HOLDS
+    assert verdict.detail == f"{predicates.SEQUENCES[n, k][EQUIVALENCE]} sequences"

@@ -440,3 +440,8 @@ def test_what_an_automaton_is_too_large_for_is_told() -> None:
 
 def test_double_negation_is_kept_out_of_formulas() -> None:
     assert negated(Not(parse("p"))) == parse("p")
+
+
+def test_a_word_of_another_notation_is_told_where_it_stands() -> None:
+    with pytest.raises(UsageError, match="write ! for not"):
+        parse("p & not q")

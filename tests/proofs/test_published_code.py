@@ -92,3 +92,8 @@ def test_relations_for_which_the_order_of_comparing_matters_are_refused() -> Non
         PublishedCode(5, 3, EQUIVALENCE - {Assumption.SYMMETRIC})
     with pytest.raises(UsageError, match="rounds"):
         PublishedCode(-1)
+
+
+@pytest.mark.parametrize(("rounds", "told"), [(None, "any number of"), (3, "3")])
+def test_it_is_called_after_its_rounds(rounds: int | None, told: str) -> None:
+    assert PublishedCode(rounds, 2).name == f"published code ({told} rounds, k = 2)"

@@ -19,6 +19,7 @@ from proofs.refinement.relations import SIMULATION, STRONG, TRACES, WEAK, Refine
 from tests.oracles.equivalences import HIDDEN, Answers, Graph, largest, missing
 from tests.proofs.random_behaviours import Drawn, behaviour, plain, random_pair
 from tests.proofs.random_systems import random_channel, random_system
+from tests.proofs.text_tables import table
 from tests.sampling import sampled
 
 
@@ -305,3 +306,17 @@ def test_the_second_one_too_is_told_by_what_it_alone_can_do() -> None:
         assert verdict.status is Status.FAILS
         assert verdict.trace is not None
         assert verdict.trace.labels == ("a", "b")
+
+
+def test_what_a_second_table_cannot_do_is_shown_and_what_is_asked_for_is_expected() -> None:
+    one = table("one", "A -> B send X\nB -> [C] send Y\nB -> [C] send Z")
+    other = table("other", "A -> B send X\nB -> [C] send Y")
+    every = {result.name: result for result in pxp.compare(one, other)}
+    for result in every.values():
+        assert result.status is Status.FAILS and result.trace is not None
+        assert result.trace.labels == ("+X", "+Z")
+    required = [name for name, result in every.items() if result.expected is Status.HOLDS]
+    assert required == [TRACES]
+    assert every[SIMULATION].expected is None
+    [asked] = pxp.compare(other, one, SIMULATION)
+    assert (asked.status, asked.expected) == (Status.HOLDS, Status.HOLDS)

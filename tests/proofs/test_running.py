@@ -378,3 +378,11 @@ def test_values_that_are_equal_are_told_once_both_are_there() -> None:
             assert ((0, 1) in structure.left, (1, 0) in structure.left) == (both, both)
             seen.add((all(state.tags), both))
     assert seen == {(False, False), (True, False), (True, True)}
+
+
+def test_states_that_a_session_does_not_tell_apart_are_counted() -> None:
+    """Without *reflexive*, no session knows which values are equal."""
+    result = check_running(Interact(2, 1), "without reflexive")
+    assert result.status is Status.HOLDS_UP_TO
+    assert "; a session tells " in result.verdict.detail
+    assert "a session tells" not in check_running(Interact(2, 1), "equivalence").verdict.detail

@@ -215,3 +215,12 @@ def test_what_takes_too_long_is_not_decided() -> None:
     never = parse(" & ".join([*counts, *(f"!{bit}" for bit in bits), f"G !({' & '.join(bits)})"]))
     with pytest.raises(TooLarge, match=r"no answer within 0\.05 seconds of CPU time"):
         satisfying_run(never, seconds=0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("X X p | N N !p", 2), ("X X p | N N p", 3), ("N false | X p", 1), ("X p | X !p", 1)],
+)
+def test_of_a_promise_and_its_negation_one_has_a_bit(text: str, size: int) -> None:
+    """And none of what is true or false anyway."""
+    assert len(Tableau(parse(text)).choices) == size

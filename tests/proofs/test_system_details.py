@@ -24,7 +24,7 @@ from proofs.systems import (
     reachability,
     results,
 )
-from proofs.systems.checking import home_space, invariant
+from proofs.systems.checking import Reduction, home_space, invariant
 from proofs.systems.coloring import text_of
 from proofs.systems.compatibility import outside_the_class
 from proofs.systems.options import ChannelFull, NotFirst, NotSent
@@ -395,3 +395,20 @@ def test_parts_of_states_are_those_of_the_states() -> None:
     for field in composition.encoding.parts:
         for reached in (tables, plain):
             assert {*reached.parts(field.bits)} == {state & field.bits for state in plain.states}
+
+
+def test_with_symmetry_a_trace_without_a_cycle_has_none() -> None:
+    wrong = parse("ended & X (worker1@IDLE & worker2@IDLE)")
+    verdict = check(Composition(workers()), wrong, reduction=Reduction.SYMMETRY)
+    assert (verdict.status, verdict.cycle) == (Status.FAILS, 0)
+    assert verdict.trace is not None and len(verdict.trace.steps) == 1
+
+
+def test_where_a_path_is_too_long_its_depth_is_told() -> None:
+    composition = Composition(System.load("pxp", channel="fifo:1"))
+    (start,) = composition.initial()
+    space = explore(composition)
+    with pytest.raises(TooLarge) as error:
+        nearest(composition, start, parse("!true"), Effort(states=10))
+    depths = [space.depth(state) for state in space.steps]
+    assert str(error.value).endswith(f"at depth {depths[10] - 1}")
