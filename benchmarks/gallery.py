@@ -24,12 +24,12 @@ PUSH = "examples/agent_protocols/a2a"
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn, by which commands, and the file that the last one leaves."""
+    """What is drawn, by which commands, and the files that they leave."""
 
     title: str
     about: str
     commands: tuple[str, ...]
-    file: str
+    files: tuple[str, ...]
 
 
 PICTURES = (
@@ -37,31 +37,31 @@ PICTURES = (
         "An automaton",
         "States, rows with their guards, the initial and the end state.",
         ("pxp draw interact --no-title -o automaton.svg",),
-        "automaton.svg",
+        ("automaton.svg",),
     ),
     Picture(
         "An automaton with its registers",
         "A frame for each state as written; in it what the registers hold.",
         ("pxp draw interact --with n=2,k=1 --no-title -o registers.svg",),
-        "registers.svg",
+        ("registers.svg",),
     ),
     Picture(
         "A column of a paper",
-        "The same automaton with the letters of the class; `.tex` and `.pdf` are the same size.",
+        "The letters of the class; `.tex` and `.pdf` are the same size.",
         ("pxp draw interact --for ieee --no-title --legend -o column.svg",),
-        "column.svg",
+        ("column.svg",),
     ),
     Picture(
         "A system",
         "Its members, and what they may send to each other.",
         (f"pxp draw {COMMIT}/two_phase.toml --no-title -o system.svg",),
-        "system.svg",
+        ("system.svg",),
     ),
     Picture(
         "A deadlock",
         "What each member waits for, and why none of it comes.",
         (f"pxp draw {COMMIT}/two_phase.toml --counterexample no-deadlock -o deadlock.svg",),
-        "deadlock.svg",
+        ("deadlock.svg",),
     ),
     Picture(
         "The way into a deadlock",
@@ -70,28 +70,26 @@ PICTURES = (
             f"pxp draw {COMMIT}/two_phase.toml --counterexample no-deadlock --agent coordinator "
             "-o way.svg",
         ),
-        "way.svg",
+        ("way.svg",),
     ),
     Picture(
         "What has become impossible",
-        "A property of existence fails: dashed are the states that can still be reached.",
+        "Dashed are the states that can still be reached.",
         (
             f"pxp draw {COMMIT}/two_phase.toml --counterexample 'AG EF ended' --agent left "
             "--legend -o impossible.svg",
         ),
-        "impossible.svg",
+        ("impossible.svg",),
     ),
     Picture(
         "Messages in buffers",
-        "An arrow slants from the sending to the receiving of its message.",
-        (f"pxp draw {PUSH}/push.toml --counterexample no-deadlock -o buffers.svg",),
-        "buffers.svg",
-    ),
-    Picture(
-        "A chart for a terminal",
-        "The same as lines of text.",
-        (f"pxp draw {PUSH}/push.toml --counterexample no-deadlock -o buffers.txt",),
-        "buffers.txt",
+        "An arrow slants from the sending to the receiving of its message. In a terminal, the same "
+        "are lines of text.",
+        (
+            f"pxp draw {PUSH}/push.toml --counterexample no-deadlock -o buffers.svg",
+            f"pxp draw {PUSH}/push.toml --counterexample no-deadlock -o buffers.txt",
+        ),
+        ("buffers.svg", "buffers.txt"),
     ),
     Picture(
         "A session",
@@ -100,7 +98,7 @@ PICTURES = (
             "pxp run rad --database runs.sqlite",
             "pxp draw rad-1/1/2 --database runs.sqlite -o session.svg",
         ),
-        "session.svg",
+        ("session.svg",),
     ),
     Picture(
         "A session of a panel",
@@ -109,31 +107,24 @@ PICTURES = (
             "pxp run drug --agents 3 --protocol pxp --k 1 --database panels.sqlite",
             "pxp draw drug-1/1/11 --database panels.sqlite -o panel.svg",
         ),
-        "panel.svg",
+        ("panel.svg",),
     ),
     Picture(
         "The way of an agent in a session",
         "Bold arrows, with how often each was taken.",
         ("pxp draw rad-1/1/2 --agent m --database runs.sqlite --no-title -o agent.svg",),
-        "agent.svg",
+        ("agent.svg",),
     ),
     Picture(
-        "Intelligible sessions by message",
-        "With the numbers that the papers publish. Curves differ in marks and dashes, too.",
+        "Figures of a report",
+        "Intelligible sessions by message, with the numbers that the papers publish; accuracy by "
+        "message; the flow of tags, with bands as wide as the sessions in them are many.",
         ("pxp report runs.sqlite --for neurips --figures figures",),
-        "figures/rad-1-curves.svg",
-    ),
-    Picture(
-        "Accuracy by message",
-        "On the sessions' own instances, and on a test set.",
-        ("pxp report runs.sqlite --for neurips --figures figures",),
-        "figures/rad-1-measured.svg",
-    ),
-    Picture(
-        "The flow of tags",
-        "A column for each message; bands are as wide as the sessions in them are many.",
-        ("pxp report runs.sqlite --for neurips --figures figures",),
-        "figures/rad-1-flow.svg",
+        (
+            "figures/rad-1-curves.svg",
+            "figures/rad-1-measured.svg",
+            "figures/rad-1-flow.svg",
+        ),
     ),
 )
 
@@ -157,13 +148,14 @@ def main() -> None:
                     done.add(command)
             parts.append(f"## {picture.title}\n\n{picture.about}\n")
             parts.append("\n".join(f"`{command}`\n" for command in picture.commands))
-            content = Path(work, picture.file).read_text("utf-8")
-            if picture.file.endswith(".txt"):
-                parts.append(f"```text\n{content.rstrip()}\n```\n")
-            else:
-                name = Path(picture.file).name
-                (folder / name).write_text(content, "utf-8")
-                parts.append(f"![{picture.title}](pictures/gallery/{name})\n")
+            for file in picture.files:
+                content = Path(work, file).read_text("utf-8")
+                if file.endswith(".txt"):
+                    parts.append(f"```text\n{content.rstrip()}\n```\n")
+                else:
+                    name = Path(file).name
+                    (folder / name).write_text(content, "utf-8")
+                    parts.append(f"![{picture.title}](pictures/gallery/{name})\n")
     (DOCS / "gallery.md").write_text("\n".join(parts), "utf-8")
 
 

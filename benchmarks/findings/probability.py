@@ -44,15 +44,14 @@ def _better(fits: list[ExplainedColumn]) -> Iterator[str]:
 
 
 def _table(fits: list[ExplainedColumn]) -> Iterator[str]:
-    """Published counts, and what each model expects."""
-    yield f"| column | | {' | '.join(ROWS)} | log-likelihood | p |"
-    yield f"|---|---|{'--:|' * (len(ROWS) + 2)}"
-    for pair in _pairs(fits):
-        column = pair[0].column
-        yield f"| {column.title} | published | {' | '.join(map(str, column.counts))} | | |"
-        for place, each in enumerate(pair, start=1):
-            counts = " | ".join(_positive(count, 1) for count in each.expected)
-            yield f"| | model {place} | {counts} | {each.log_likelihood:.2f} | {each.p:.2f} |"
+    """Published counts, and how well each model explains them."""
+    models = "".join(f" log-likelihood, model {place} | p |" for place in (1, 2))
+    yield f"| column | {' | '.join(ROWS)} |{models}"
+    yield f"|---|{'--:|' * (len(ROWS) + 4)}"
+    for first, second in _pairs(fits):
+        counts = " | ".join(map(str, first.column.counts))
+        explained = " | ".join(f"{fit.log_likelihood:.2f} | {fit.p:.2f}" for fit in (first, second))
+        yield f"| {first.column.title} | {counts} | {explained} |"
 
 
 def _not_fitted(fits: list[ExplainedColumn]) -> Iterator[str]:
@@ -63,11 +62,6 @@ def _not_fitted(fits: list[ExplainedColumn]) -> Iterator[str]:
         for first_row, other in zip(first.told, second.told, strict=True):
             cells = f"{first_row[2]:.1f} | {first_row[3]:.2f} | {other[2]:.1f} | {other[3]:.2f}"
             yield f"| {first.column.title} | {first_row[0]} | {first_row[1]} | {cells} |"
-
-
-def _positive(value: float, digits: int) -> str:
-    """A number that is never written as a negative nothing."""
-    return f"{abs(round(value, digits)):.{digits}f}"
 
 
 def main() -> None:
