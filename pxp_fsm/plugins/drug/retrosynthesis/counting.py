@@ -29,7 +29,7 @@ from pxp_fsm.plugins.drug.retrosynthesis.learning import (
     prepare,
 )
 from pxp_fsm.plugins.drug.retrosynthesis.ranking import Candidate, Named, ranked
-from pxp_fsm.plugins.drug.retrosynthesis.templates import builtin
+from pxp_fsm.plugins.drug.retrosynthesis.templates import Library, builtin
 
 PRIOR = 0.5
 """What each named reaction counts before any example.
@@ -119,16 +119,25 @@ def _drawing(draw: str) -> Iterator[Lesson]:
 @lru_cache(maxsize=10_000)
 def _example(number: int) -> Lesson | None:
     """The precedent of that number; None where no named reaction derives it."""
-    from rdkit import Chem
-
     precedent = precedents.builtin()[number]
+    reactants = canonical_set(precedent.reactants) or ()
     try:
-        product = product_of(precedent.product)
+        return named_lesson(precedent.product, reactants, builtin(), precedent.patent)
     except NoAnswer:
         return None
-    reactants = canonical_set(precedent.reactants)
-    steps = deriving(product, reactants, builtin()) if reactants else None
-    if not steps or reactants is None:
+
+
+def named_lesson(
+    smiles: str, reactants: tuple[str, ...], named: Library, patent: str = ""
+) -> Lesson | None:
+    """That the product `smiles` is made of `reactants`; None where nothing in `named` derives it.
+
+    Raises `NoAnswer` where `smiles` cannot be taken apart.
+    """
+    from rdkit import Chem
+
+    product = product_of(smiles)
+    steps = deriving(product, reactants, named) if reactants else None
+    if not steps:
         return None
-    written = str(Chem.MolToSmiles(product))
-    return Lesson(written, ".".join(reactants), steps, precedent.patent)
+    return Lesson(str(Chem.MolToSmiles(product)), ".".join(reactants), steps, patent)

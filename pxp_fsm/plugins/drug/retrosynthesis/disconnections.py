@@ -170,12 +170,13 @@ def _applied(
     """
     # RDKit finds the places in the same order whatever leaving group is put there.
     places: list[int] | None = None
+    outcomes: Sequence[Any] | None = None
     atoms = product.GetNumAtoms()
     missing = 0 if wanted is None else sum(wanted.sizes) - atoms + template.lost
     for way in _compiled(template):
         if wanted is not None and not way.can_give(wanted, missing):
             continue
-        if not way.reaction.IsMoleculeReactant(product):
+        if outcomes is None and not way.reaction.IsMoleculeReactant(product):
             return
         outcomes = way.reaction.RunReactants((product,), maxProducts=_MAX_PLACES)
         if wanted is not None and not any(map(wanted.are, outcomes)):

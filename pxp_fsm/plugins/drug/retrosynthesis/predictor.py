@@ -11,7 +11,7 @@ from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import NoAnswer, require_extra
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.drug.retrosynthesis import precedents
-from pxp_fsm.plugins.drug.retrosynthesis.counting import counted, drawn
+from pxp_fsm.plugins.drug.retrosynthesis.counting import counted, drawn, named_lesson
 from pxp_fsm.plugins.drug.retrosynthesis.disconnections import (
     canonical_set,
     disconnections,
@@ -239,16 +239,13 @@ class Retrosynthesis:
         """Learn from `message` about the product `instance.x`; REJECT and TERM teach nothing."""
         if message.tag in (Tag.REJECT, Tag.TERM):
             return
+        received = canonical_set(message.answer.prediction) or ()
         try:
-            product, derived = _derived(instance.x, self._sources)
+            lesson = _lesson(instance.x, received, self._sources)
         except NoAnswer:
             return
-        received = ".".join(canonical_set(message.answer.prediction) or ())
-        for candidate in derived:
-            if candidate.reactants == received:
-                lesson = Lesson(product, received, candidate.steps)
-                if lesson not in self._lessons:
-                    self._lessons.append(lesson)
+        if lesson is not None and lesson not in self._lessons:
+            self._lessons.append(lesson)
 
 
 MOST = 1_000
@@ -260,6 +257,20 @@ def _derived(smiles: str, sources: Sources) -> tuple[str, tuple[Candidate, ...]]
     """The product's canonical SMILES, and every candidate before anything is learned."""
     written, proposed, named = taken_apart(smiles, sources)
     return written, candidates(proposed, named)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _lesson(smiles: str, received: tuple[str, ...], sources: Sources) -> Lesson | None:
+    """The lesson that `received` are the product's reactants; None where nothing derives them.
+
+    Named reactions alone are tried only where they can give what was received.
+    """
+    if sources.precedents is None:
+        return named_lesson(smiles, received, sources.named)
+    product, derived = _derived(smiles, sources)
+    reactants = ".".join(received)
+    steps = next((c.steps for c in derived if c.reactants == reactants), None)
+    return None if steps is None else Lesson(product, reactants, steps)
 
 
 @lru_cache(maxsize=_REMEMBERED)
