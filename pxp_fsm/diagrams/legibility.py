@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from math import atan2, dist, floor, pi
 
+from pxp_fsm.diagrams.dot import WIDER
 from pxp_fsm.diagrams.graphviz import Canvas, kind_of
 from pxp_fsm.diagrams.text import ems
 from pxp_fsm.lazy_dataclasses import dataclass
@@ -326,11 +327,11 @@ def _along(way: Sequence[Point], shares: Iterable[float]) -> Iterator[Point]:
             left -= length
 
 
-def _text_box(text: ET.Element) -> Box:
-    """The box of a line, without the blanks around it."""
+def _text_box(text: ET.Element, wider: float = 1.0) -> Box:
+    """The box of a line in a font so much `wider`, without the blanks around it."""
     x, y, size = (float(text.get(name, 14)) for name in ("x", "y", "font-size"))
     line = text.text or ""
-    width = size * ems(line.strip())
+    width = size * ems(line.strip()) * wider
     before = 0.3 * size * (len(line) - len(line.lstrip()))
     anchor = text.get("text-anchor", "start")
     left = x - width / 2 if anchor == "middle" else x - width if anchor == "end" else x + before
@@ -402,3 +403,46 @@ def _cross(piece: tuple[Point, Point], other: tuple[Point, Point]) -> bool:
 
     (a, b), (c, d) = piece, other
     return side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+
+
+_EDGE = 4.0
+"""Points that are left around what is drawn."""
+
+_SIZE = re.compile(r'<svg width="[\d.]+pt" height="[\d.]+pt"')
+_VIEW = re.compile(r'viewBox="[^"]*"')
+_MOVED = re.compile(r"translate\([-\d.]+ [-\d.]+\)")
+_PAPER = re.compile(r'(<polygon fill="white" stroke="none" points=")[^"]*(")')
+
+
+def cropped(canvas: Canvas) -> Canvas:
+    """`canvas` no larger than what is drawn on it, with the same margin at each side.
+
+    Each line of text has the room that it takes in a font as wide as a viewer's may be.
+    """
+    paper, *shapes = canvas.shapes
+    box = _box([corner for shape in shapes for corner in extent(shape)])
+    if box is None or kind_of(paper) != "polygon":
+        return canvas
+    left, top, right, bottom = box[0] - _EDGE, box[1] - _EDGE, box[2] + _EDGE, box[3] + _EDGE
+    width, height = f"{right - left:.2f}", f"{bottom - top:.2f}"
+    corners = f"{left:g},{bottom:g} {left:g},{top:g} {right:g},{top:g} {right:g},{bottom:g}"
+    svg = _SIZE.sub(f'<svg width="{width}pt" height="{height}pt"', canvas.svg, count=1)
+    svg = _VIEW.sub(f'viewBox="0.00 0.00 {width} {height}"', svg, count=1)
+    svg = _MOVED.sub(f"translate({-left:.2f} {-top:.2f})", svg, count=1)
+    return Canvas(_PAPER.sub(rf"\g<1>{corners} {left:g},{bottom:g}\g<2>", svg, count=1))
+
+
+def extent(shape: ET.Element) -> list[Point]:
+    """Two corners of the box around what can be seen of `shape`, or nothing; text is `WIDER`."""
+    if kind_of(shape) == "text":
+        box = _text_box(shape, WIDER) if (shape.text or "").strip() else None
+        half = 0.0
+    else:
+        half = float(shape.get("stroke-width", 1)) / 2
+        unseen = ("none", "transparent")
+        stroked = half and shape.get("stroke", "none") not in unseen
+        filled = shape.get("fill", "none") not in (*unseen, "white")
+        box = _box(_points(shape)) if stroked or filled else None
+    if box is None:
+        return []
+    return [(box[0] - half, box[1] - half), (box[2] + half, box[3] + half)]

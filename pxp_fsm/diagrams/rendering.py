@@ -16,7 +16,7 @@ from pxp_fsm.diagrams.charts import SMALLEST, Chart
 from pxp_fsm.diagrams.dot import FONT, USUAL, Layout, to_dot
 from pxp_fsm.diagrams.graphviz import Canvas, Fuel, OutOfFuel, canvas_of
 from pxp_fsm.diagrams.latex import has_glyphs
-from pxp_fsm.diagrams.legibility import DrawnShapes, Illegible
+from pxp_fsm.diagrams.legibility import DrawnShapes, Illegible, cropped
 from pxp_fsm.diagrams.mermaid import to_mermaid
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.plain import to_text
@@ -277,10 +277,10 @@ def _quick(diagram: StateDiagram, style: Style) -> Arranged:
         in_ranks = replace(in_ranks, direction=style.direction or in_ranks.direction)
         source = to_dot(diagram, style, in_ranks)
         with suppress(OutOfFuel):
-            canvas = canvas_of(source, fuel=Fuel(QUICK_FUEL))
+            canvas = cropped(canvas_of(source, fuel=Fuel(QUICK_FUEL)))
             return _fitted(source, canvas, style.room, quick=True)
     source = to_dot(diagram, style, by_forces)
-    return _fitted(source, canvas_of(source, by_forces.engine), style.room, quick=True)
+    return _fitted(source, cropped(canvas_of(source, by_forces.engine)), style.room, quick=True)
 
 
 def _for_paper(diagram: StateDiagram, style: Style) -> Arranged | None:
@@ -334,7 +334,7 @@ def _moved(canvas: Canvas) -> tuple[Canvas, Illegible]:
     """`canvas` with its labels moved to where they can be read, and what still cannot be."""
     drawing = DrawnShapes(canvas)
     moved = drawing.move_labels()
-    return drawing.canvas() if moved else canvas, drawing.faults()
+    return cropped(drawing.canvas() if moved else canvas), drawing.faults()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,11 +35,12 @@ from pxp_fsm.diagrams import (
     state_diagram,
 )
 from pxp_fsm.diagrams.dot import ACCENT, FATAL, GREY, INK, TINT, to_dot
-from pxp_fsm.diagrams.graphviz import canvas_of
+from pxp_fsm.diagrams.graphviz import canvas_of, kind_of
 from pxp_fsm.diagrams.latex import latex
+from pxp_fsm.diagrams.legibility import extent
 from pxp_fsm.diagrams.notebook import table_diagram
 from pxp_fsm.diagrams.rendering import arrange
-from pxp_fsm.diagrams.style import PAPERS, font_problems
+from pxp_fsm.diagrams.style import OWN_FONT, PAPERS, font_problems
 from pxp_fsm.diagrams.text import ems
 from pxp_fsm.errors import PXPWarning, UsageError
 from tests.colours import SEEN, contrast
@@ -469,3 +470,49 @@ def test_all_that_is_written_can_be_read_in_grey_and_by_the_colour_blind(seen: s
     for colour in (INK, GREY, ACCENT, FATAL):
         assert contrast(colour, "#ffffff", seen) >= 4.5, colour
     assert contrast(INK, TINT, seen) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *(
+            (name, {"paper": "ieee", "title": False})
+            for name in ("interact", "pxp", "commit", "polls")
+        ),
+        ("polls_client", {"title": False, "legend": True}),
+        ("commit_participant", {"paper": "acm", "title": False}),
+    ],
+)
+def test_a_drawing_has_no_margin_but_a_small_one(name: str, options: dict[str, Any]) -> None:
+    """The same at all sides, measured on what is drawn: five machines and two systems."""
+    pdfium = pytest.importorskip("pypdfium2")
+    file = Path(__file__).parents[2] / "examples" / "with_rules" / f"{name}.toml"
+    diagram = table_diagram(str(file) if file.exists() else name)
+    style = Style(**options)
+    drawn = arrange(diagram, style)
+    (left, top), (width, height) = drawn.canvas.corner, drawn.canvas.size
+    corners = [corner for shape in drawn.canvas.shapes[1:] for corner in extent(shape)]
+    across, down = zip(*corners, strict=True)
+    margins = (
+        min(across) - left,
+        min(down) - top,
+        left + width - max(across),
+        top + height - max(down),
+    )
+    assert margins == pytest.approx([4] * 4, abs=0.1)
+    page = pdfium.PdfDocument(render(diagram, "pdf", style))[0].render(scale=4).to_pil()
+    image = page.convert("RGB")
+    white = Image.new("RGB", image.size, "white")
+    box = ImageChops.difference(image, white).convert("L").point(lambda far: 255 * (far > 20))
+    inner = box.getbbox()
+    assert inner is not None
+    seen = (inner[0], inner[1], image.width - inner[2], image.height - inner[3])
+    assert all(3 <= side / 4 / drawn.scale <= 20 for side in seen)
+    # DejaVu Sans, the widest font that viewers take, is a ninth wider than its condensed form.
+    for text in (shape for shape in drawn.canvas.shapes if kind_of(shape) == "text"):
+        size = float(text.get("font-size", 14))
+        length = ImageFont.truetype(OWN_FONT, 100).getlength((text.text or "").strip())
+        wide, x = length / 100 / 0.9 * size, float(text.get("x", 0))
+        anchor = text.get("text-anchor", "start")
+        begins = x - wide / 2 if anchor == "middle" else x - wide if anchor == "end" else x
+        assert left <= begins and begins + wide <= left + width, text.text
