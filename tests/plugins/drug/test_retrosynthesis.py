@@ -235,6 +235,19 @@ def test_what_was_heard_of_a_molecule_is_taken_up_where_it_is_derived() -> None:
     assert agent.rank(ANILIDE)[0] == wanted
 
 
+def test_a_machine_of_named_reactions_learns_what_its_candidates_say() -> None:
+    """It tries only reactions that can give what it hears; the candidates come from all of them."""
+    agent = Retrosynthesis(examples=())
+    for candidate in agent.rank(ANILIDE, 1_000):
+        pupil = agent.untouched()
+        pupil.learn(Instance("x", ANILIDE), message(Tag.REFUTE, candidate.reactants))
+        assert [(lesson.reactants, lesson.steps) for lesson in pupil.lessons] == [
+            (candidate.reactants, candidate.steps)
+        ]
+    agent.learn(Instance("x", ANILIDE), message(Tag.REFUTE, "C"))
+    assert not agent.lessons
+
+
 def test_what_is_not_taken_up_is_said() -> None:
     agent = Retrosynthesis()
     query = Question("?", Instance("x", ANILIDE))
