@@ -20,6 +20,7 @@ from proofs.subjects import Answer
 from proofs.systems import Interrupted, System, check_standard
 from pxp_fsm.automata.serialization import to_json
 from pxp_fsm.automata.system_files import read_system
+from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.proved import proved
 from pxp_fsm.protocol.relations import TOLERANCE
@@ -414,3 +415,37 @@ def test_what_was_found_before_an_interruption_is_given_before_it(
         )
     assert [one.name for one in found] == ["no-deadlock"]
     assert asked == ["fifo:1", "fifo:2"]
+
+
+def test_of_rules_with_a_formula_that_alone_is_decided() -> None:
+    [result] = pxp.check(pxp.Interact(3, 1), "F ended", relations="equivalence")
+    assert result.name == "F ended"
+
+
+def test_a_system_and_a_table_beside_it_are_refused() -> None:
+    for beside in ("pxp", System.load("pxp")):
+        with pytest.raises(UsageError, match="is a whole system; check it alone, without"):
+            list(answer(Request((System.load("interact"), beside), channels=("sync",))))
+
+
+def test_a_property_is_called_as_it_is_described() -> None:
+    described = Property(formula="F ended", expected="FAILS", about="all come to an end")
+    plain = Property(formula="G !ended", expected="FAILS")
+    found = pxp.check(System.load("pxp"), properties=[described, plain])
+    titles = {result.name: result.title for result in found}
+    assert titles["F ended"] == "all come to an end"
+    assert titles["G !ended"] != ""
+
+
+def test_an_order_is_advised_where_it_keeps_what_is_asked() -> None:
+    system = System.load("pxp", channel="fifo:1")
+    for formula, kept in (("F ended", True), ("F 1.TERM", False)):
+        [result] = pxp.check(system, formula, limit=1)
+        assert ("reduction by partial-order" in result.reason) is kept
+
+
+def test_relations_without_a_formula_are_of_claims() -> None:
+    """A formula over relations is about sessions; relations alone choose what claims assume."""
+    for formulas, sessions in (((), False), (("F ended",), True)):
+        request = Request(("pxp",), formulas=formulas, relations="noisy")
+        assert subjects.is_about_sessions(request) is sessions

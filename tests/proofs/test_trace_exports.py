@@ -53,6 +53,7 @@ def test_the_table_has_a_row_for_each_step_with_the_state_of_each_member(stuck: 
     states = [stuck.trace.start.at, *(step.target.at for step in stuck.trace.steps)]
     assert [row[2:] for row in table.rows] == states
     assert tuple(row[1] for row in table.rows[1:]) == stuck.trace.labels
+    assert [row[0] for row in table.rows] == [*range(len(states))]
     assert "m sends INIT; h in WAIT does not receive it" in table.caption
 
 
