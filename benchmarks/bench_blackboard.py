@@ -17,15 +17,18 @@ by, written what went to the disk's files (PostgreSQL: to its log). `waits` says
 waits for the disk: `each` time, or `no` (SQLite: at checkpoints only, as `synchronous=NORMAL` in a
 write-ahead log; nothing is lost if the process is killed). The last columns are against ours on
 SQLite that waits as often. LangGraph's saver waits each time unless it is told otherwise, ours
-does not; each is shown both ways. A table for one long conversation and one for lists follow.
+does not; each is shown both ways. Tables for one long conversation, for what the hash chains cost
+and for lists follow.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import shutil
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -36,15 +39,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
+from bench_models import server
+from bench_panels import run as session_of
+from bench_throughput import REPLY, alone
 from conversations import CLOSED, JUDGED, MESSAGES, RUN, in_bulk, messages, record, texts_of
 from sqlalchemy import text
 
-from backends.databases import SqlBlackboard
+from backends.databases import SqlBlackboard, chain
 from backends.databases.transfer import import_rows
 from pxp_fsm.protocol.messages import Message
+from pxp_fsm.protocol.rules import Interact, Pxp
 from pxp_fsm.sessions.events import Event
 
 ROUNDS = 3
@@ -239,6 +247,45 @@ def conversation(folder: Path, length: int = 1_000) -> None:
                     print(f"| {place} | {computed:.0f} | {grown:,.0f} |", flush=True)
 
 
+def evidence(folder: Path, rounds: int) -> None:
+    """What messages and model calls cost with the hash chains, and with their links left out.
+
+    A link that is left out is a number: columns, heads and transactions stay as they are. The two
+    alternate; the median of their ratios is told.
+    """
+    messages, computed, numbers = 300, chain.link_of, itertools.count()
+
+    def left_out(*_covered: object) -> str:
+        return f"{next(numbers):064x}"
+
+    def message(rules: type[Interact | Pxp]) -> float:
+        return session_of(folder / f"chained-{next(numbers)}", rules, 0, messages) / messages * 1e6
+
+    with server(0.0, REPLY) as url:
+
+        def model_call() -> float:
+            spent = alone(url, 20, 400)
+            return spent.computed / spent.calls * 1e6
+
+        works: dict[str, Callable[[], float]] = {
+            "a message of a session of two, INTERACT": partial(message, Interact),
+            "a message of a session of two, PXP": partial(message, Pxp),
+            "a model call of a run, with its messages": model_call,
+        }
+        print("\n| SQLite (NORMAL), CPU µs | chained | links left out | × |\n|---|--:|--:|--:|")
+        for label, work in works.items():
+            work()  # what is made at first use is made
+            costs: dict[Callable[..., str], list[float]] = {computed: [], left_out: []}
+            for number in range(rounds):
+                for links in [*costs][:: 1 if number % 2 else -1]:
+                    chain.link_of = links
+                    costs[links].append(work())
+            chain.link_of = computed
+            ratio = statistics.median(map(truediv, costs[computed], costs[left_out]))
+            least = " | ".join(f"{min(spent):,.0f}" for spent in costs.values())
+            print(f"| {label} | {least} | {ratio:.3f} |", flush=True)
+
+
 def listing(folder: Path, sessions: int = 100_000) -> None:
     path = folder / "many.sqlite"
     with SqlBlackboard(str(path)) as board:
@@ -339,6 +386,7 @@ def main() -> None:
                     flush=True,
                 )
         conversation(folder)
+        evidence(folder, 3 if quick else 15)
         listing(folder, 2_000 if quick else 100_000)
         server.cleanup()
 

@@ -28,7 +28,7 @@ from pxp_fsm.errors import BlackboardError, DataError, NotThere, did_you_mean, q
 
 FORMAT = "pxp-fsm blackboard"
 _BATCH = 500
-_PARQUET_BATCH = 10_000
+_PARQUET_BATCH = 2_000
 """Rows that are written together; they are read by fewer, as a file may hold anything."""
 _READ_TOGETHER = 100
 _SMALL, _TIMES = 64 * 2**20, 500

@@ -14,6 +14,7 @@ import hashlib
 import json
 import platform
 import re
+import shutil
 import stat
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -88,40 +89,62 @@ def write_archive(
         raise UsageError(f"{path}: the name of an archive must end in {SUFFIX}", "output")
     records = chosen_runs(board, runs, "to archive")
     marks = [board.read(partial(mark_of, run=run_record.run)) for run_record in records]
-    files: dict[str, bytes] = {"README.txt": _README.format(version=__version__).encode()}
-    told = []
-    with TemporaryDirectory() as place:
-        for record, mark in zip(records, marks, strict=True):
-            folder = _folder(record.run, files)
-            own = dict(_files_of(board, record, Path(place)))
-            files |= {f"{folder}/{name}": content for name, content in own.items()}
-            told.append(_entry(board, record, mark, folder))
-        files |= _report(board, [record.run for record in records], Path(place), catalogue)
     if anchor is not None and key is not None:
         problems = list(unsigned(anchor, key, marks))
         if problems:
             raise UsageError(f"{problems[0].where}: {problems[0].what}", "anchor")
-        files |= {ANCHOR: anchor.read_bytes(), KEY: key.read_bytes()}
-    manifest = {
-        "format": FORMAT,
-        "versions": _versions(),
-        "runs": told,
-        "files": {
-            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-            for name, content in sorted(files.items())
-        },
-    }
-    files[MANIFEST] = as_json(manifest)
-    with atomic_path(path) as draft, zipfile.ZipFile(draft, "w") as archive:
-        for name, content in sorted(files.items()):
-            entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
-            entry.external_attr = (stat.S_IFREG | 0o644) << 16
-            archive.writestr(entry, content, compresslevel=9)
+    told = []
+    with TemporaryDirectory() as drafts:
+        place, files = Path(drafts), dict[str, Path]()
+        for record, mark in zip(records, marks, strict=True):
+            folder = _folder(record.run, files)
+            for name, content in _files_of(board, record, place / folder):
+                files[f"{folder}/{name}"] = _written(place / folder / name, content)
+            told.append(_entry(board, record, mark, folder))
+        files |= _report(board, [record.run for record in records], place, catalogue)
+        readme = _README.format(version=__version__).encode()
+        files["README.txt"] = _written(place / "README.txt", readme)
+        if anchor is not None and key is not None:
+            files |= {ANCHOR: anchor, KEY: key}
+        manifest = {
+            "format": FORMAT,
+            "versions": _versions(),
+            "runs": told,
+            "files": {name: _digest(file) for name, file in sorted(files.items())},
+        }
+        files[MANIFEST] = _written(place / MANIFEST, as_json(manifest))
+        with atomic_path(path) as draft, zipfile.ZipFile(draft, "w") as archive:
+            for name, file in sorted(files.items()):
+                _pack(archive, name, file)
     return sorted(files)
 
 
-def _folder(run: str, files: Mapping[str, bytes]) -> str:
+def _written(path: Path, content: bytes | None) -> Path:
+    """The file at `path`, with this content unless it is there already."""
+    if content is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return path
+
+
+def _digest(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def _pack(archive: zipfile.ZipFile, name: str, path: Path) -> None:
+    """Put a file into an archive, a piece at a time: sessions may be larger than memory."""
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
+    entry.external_attr = (stat.S_IFREG | 0o644) << 16
+    entry.file_size = path.stat().st_size
+    entry._compresslevel = 9  # type: ignore[attr-defined]  # public from Python 3.13 on
+    with path.open("rb") as file, archive.open(entry, "w") as packed:
+        shutil.copyfileobj(file, packed)
+
+
+def _folder(run: str, files: Mapping[str, Path]) -> str:
     """The folder of a run in the archive; no two have the same."""
     stem = f"runs/{file_name(run)}"
     taken = {str(PurePosixPath(name).parent) for name in files}
@@ -132,13 +155,14 @@ def _folder(run: str, files: Mapping[str, bytes]) -> str:
     )
 
 
-def _files_of(board: SqlBlackboard, record: RunRecord, place: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of one run; `place` is a folder for drafts."""
+def _files_of(
+    board: SqlBlackboard, record: RunRecord, place: Path
+) -> Iterator[tuple[str, bytes | None]]:
+    """The files of one run, with what is in them; None where it is in `place` already."""
     plan = stored_plan(record)
-    draft = place / SESSIONS
-    draft.unlink(missing_ok=True)
-    transfer.write_jsonl(transfer.export_rows(board.engine, record.run), draft)
-    yield SESSIONS, draft.read_bytes()
+    place.mkdir(parents=True)
+    transfer.write_jsonl(transfer.export_rows(board.engine, record.run), place / SESSIONS)
+    yield SESSIONS, None
     yield "plan.json", as_json(json.loads(record.plan))
     yield TABLE, table1(board, record.run)
     rules = plan.rules()
@@ -197,7 +221,7 @@ def _entry(board: SqlBlackboard, record: RunRecord, mark: Mark, folder: str) -> 
 
 def _report(
     board: SqlBlackboard, runs: Sequence[str], place: Path, catalogue: Path | None
-) -> dict[str, bytes]:
+) -> dict[str, Path]:
     """The report of all runs, with its tables and figures, by their names in the archive."""
     page, figures = place / "report" / "report.html", place / "report" / "figures"
     _, written = reports.write(
@@ -208,7 +232,7 @@ def _report(
         figures=figures,
         source="the sessions in this archive",
     )
-    return {path.relative_to(place).as_posix(): path.read_bytes() for path in written}
+    return {path.relative_to(place).as_posix(): path for path in written}
 
 
 def table1(board: SqlBlackboard, run: str) -> bytes:
