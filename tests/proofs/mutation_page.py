@@ -20,7 +20,7 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -31,17 +31,17 @@ from tests.proofs.source_mutants import MODULES, OPERATORS, Mutant, mutants
 ROOT = Path(__file__).parents[2]
 FOUND = ROOT / ".mutants.jsonl"
 PAGE = ROOT / "docs" / "mutants.md"
+BY_MODULE = Path(__file__).with_name("mutants_by_module.md")
+EQUIVALENTS = Path(__file__).with_name("equivalent_mutants.toml")
 
 EQUIVALENT: Mapping[str, str] = {
     one["mutant"]: one["reason"]
-    for one in tomllib.loads(
-        Path(__file__).with_name("equivalent_mutants.toml").read_text("utf-8")
-    )["equivalent"]
+    for one in tomllib.loads(EQUIVALENTS.read_text("utf-8"))["equivalent"]
 }
 """The mutants that change nothing, as they are shown, each with the reason."""
 
 KINDS = ("machine", "sessions", "test", "error", "no end", "equivalent", "survives")
-"""The columns of the page."""
+"""The columns of the tables."""
 
 
 def shuffled(*modules: ModuleType, every: int = 1, start: int = 0) -> list[Mutant]:
@@ -73,80 +73,97 @@ def known() -> dict[str, str]:
 
 
 def finished(text: str) -> dict[str, dict[str, int]]:
-    """The rows of a page, by their module: of the modules of which every mutant was tried, and none
-    survives."""
-    found = {}
-    rows = re.findall(r"^\| `(\S+)` \| (\d+) \| (\d+) \| (.*) \|$", text, re.MULTILINE)
-    for file, size, tried, numbers in rows:
-        row = {
-            one: int(number or 0) for one, number in zip(KINDS, numbers.split(" | "), strict=True)
-        }
-        if size == tried and not row["survives"]:
-            found[file] = row
-    return found
+    """The rows of a table, by their module: of the modules of which every mutant was tried, and
+    none survives."""
+    return {
+        file: row
+        for file, size, row in _rows(text)
+        if size == sum(row.values()) and not row["survives"]
+    }
 
 
-def page(found: Iterable[tuple[Mutant, str]], every: Collection[Mutant], before: str = "") -> str:
-    """The page about the mutants that were tried, of `every` one.
+def _rows(text: str) -> Iterator[tuple[str, int, dict[str, int]]]:
+    """Of each module of a table its file, how many mutants it has, and what noticed how many."""
+    for file, size, numbers in re.findall(
+        r"^\| `(\S+)` \| (\d+) \| \d+ \| (.*) \|$", text, re.MULTILINE
+    ):
+        cells = zip(KINDS, numbers.split(" | "), strict=True)
+        yield file, int(size), {one: int(number or 0) for one, number in cells}
 
-    A row of the page `before` stays where its module has as many mutants, and more than `found`.
+
+def by_module(
+    found: Iterable[tuple[Mutant, str]], every: Collection[Mutant], before: str = ""
+) -> str:
+    """A row for each module: how many of its mutants of `every` one were tried, and what noticed.
+
+    A row of the table `before` stays where its module has as many mutants, and more than `found`.
     """
     tried, sizes = list(found), Counter(mutant.file for mutant in every)
     counts: Counter[tuple[str, str]] = Counter(
         (mutant.file, kind(mutant, by)) for mutant, by in tried
     )
-    left = {
-        one: {str(m) for m, by in tried if kind(m, by) == one} for one in ("equivalent", "survives")
-    }
     now = Counter(mutant.file for mutant, _ in tried)
     for file, row in finished(before).items():
         if now[file] < sizes[file] == sum(row.values()):
             counts |= {(file, one): number for one, number in row.items()}
-            left["equivalent"] |= {one for one in EQUIVALENT if one.startswith(f"{file} ")}
-            left["survives"] -= {one for one in left["survives"] if one.startswith(f"{file} ")}
-    files = sorted({file for file, _ in counts})
-    for (_, one), number in list(counts.items()):
-        counts["all", one] += number
-    total, done = len(every), counts.total() // 2
-    rest = "" if done == total else " Where fewer were tried than there are, it is every Nth."
+    lines = [
+        f"| module | changes | tried | {' | '.join(KINDS)} |",
+        f"|---|--:|--:|{'--:|' * len(KINDS)}",
+    ]
+    for file in sorted({file for file, _ in counts}):
+        row = {one: counts[file, one] for one in KINDS}
+        lines.append(_row(f"`{file}`", sizes[file], row))
+    return "\n".join(lines) + "\n"
+
+
+def page(found: Iterable[tuple[Mutant, str]], table: str) -> str:
+    """The page about the mutants that were tried: the `table` by module, summed by folder."""
+    folders: dict[str, Counter[str]] = {}
+    surviving = set()
+    for file, size, row in _rows(table):
+        counts = Counter({"changes": size, **row})
+        for folder in (file.rpartition("/")[0], "all"):
+            folders.setdefault(folder, Counter()).update(counts)
+        if row["survives"]:
+            surviving.add(file)
+    every = folders.pop("all", Counter[str]())
+    total, done = every["changes"], sum(every[one] for one in KINDS)
+    rest = "" if done == total else " Where not all were tried, it is every Nth."
+    left = sorted(
+        str(mutant)
+        for mutant, by in found
+        if mutant.file in surviving and kind(mutant, by) == "survives"
+    )
     lines = [
         "# Mutants",
         "",
-        "Each change of one expression or statement between the table and the message, and in",
-        f"what checks it, and what notices it: {done:,} of {total:,} were tried.{rest}",
-        "The changes:",
+        "Each change of one expression or statement between the table and the message, and in what",
+        f"checks it, and what notices it: {done:,} of {total:,} were tried.{rest} Texts of errors,",
+        "documentation, annotations and what stands outside functions stay. The changes:",
         "",
         OPERATORS.rstrip(),
         "",
-        "Texts of errors, documentation, annotations and what a class or a module says outside its",
-        "functions stay as they are. A change is noticed by the comparison of machine and table;",
-        "else by `--property running`, on small sessions; else by a test that runs the line. An",
-        "*error* is one after which a comparison cannot go on; *no end* is one that runs until it",
-        "is stopped. Changes of tables and of their rules: [proofs](proofs.md).",
+        "A change is noticed by the comparison of *machine* and table; else by `--property running`",
+        "on small *sessions*; else by a *test* that runs the line. An *error* stops a comparison;",
+        "*no end* runs until it is stopped. No call can tell an *equivalent* change from the code;",
+        f"`{EQUIVALENTS.relative_to(ROOT)}` has the reason for each, and",
+        f"`{BY_MODULE.relative_to(ROOT)}` the table by module.",
+        "Changes of tables and their rules: [proofs](proofs.md#what-the-checks-would-miss).",
         "",
-        f"| module | changes | tried | {' | '.join(KINDS)} |",
+        f"| folder | changes | tried | {' | '.join(KINDS)} |",
         f"|---|--:|--:|{'--:|' * len(KINDS)}",
-        *(_row(f"`{file}`", file, sizes[file], counts) for file in files),
-        _row("all", "all", sum(sizes[file] for file in files), counts),
-        "",
-        "## Equivalent",
-        "",
-        "No call can tell these from the code as it is:",
-        "",
-        *(
-            [f"- {_code(one)}: {EQUIVALENT[one]}" for one in sorted(left["equivalent"])]
-            or ["None."]
-        ),
+        *(_row(f"`{folder}`", row["changes"], row) for folder, row in sorted(folders.items())),
+        _row("all", total, every),
         "",
         "## Surviving",
         "",
-        *([f"- {_code(one)}" for one in sorted(left["survives"])] or ["None."]),
+        *([f"- {_code(one)}" for one in left] or ["None."]),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _row(title: str, place: str, size: int, counts: Mapping[tuple[str, str], int]) -> str:
-    numbers = [counts[place, one] for one in KINDS]
+def _row(title: str, size: int, counts: Mapping[str, int]) -> str:
+    numbers = [counts[one] for one in KINDS]
     shown = (str(number or "") for number in numbers)
     return f"| {title} | {size} | {sum(numbers)} | {' | '.join(shown)} |"
 
@@ -197,7 +214,9 @@ def main(arguments: list[str]) -> None:
     if not given.sample:
         every = shuffled()
         found = [(mutant, done[mutant.key]) for mutant in every if mutant.key in done]
-        PAGE.write_text(page(found, every, PAGE.read_text("utf-8")), "utf-8")
+        table = by_module(found, every, BY_MODULE.read_text("utf-8"))
+        BY_MODULE.write_text(table, "utf-8")
+        PAGE.write_text(page(found, table), "utf-8")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol import relations, rules
 from pxp_fsm.sessions import agent, machine, policy
 from tests.proofs.mutant_trials import NOTHING, Cost, lines_run, runs
-from tests.proofs.mutation_page import EQUIVALENT, finished, kind, page
+from tests.proofs.mutation_page import EQUIVALENT, by_module, finished, kind, page
 from tests.proofs.source_changes import changed, function_of, installed
 from tests.proofs.source_mutants import MODULES, mutants
 from tests.sampling import swept
@@ -176,22 +176,24 @@ def test_a_sample_is_noticed_or_changes_nothing() -> None:
 
 def test_the_page_counts_what_was_tried() -> None:
     first, second = mutants(machine)[:2]
-    text = page([(first, "sessions-agree-with-model"), (second, NOTHING)], [first, second])
+    found = [(first, "sessions-agree-with-model"), (second, NOTHING)]
+    text = page(found, by_module(found, [first, second]))
     assert "2 of 2 were tried" in text
     assert kind(second, NOTHING) == ("equivalent" if str(second) in EQUIVALENT else "survives")
-    assert second.name in text.partition("## Equivalent")[2]
+    surviving = text.partition("## Surviving")[2]
+    assert (second.name in surviving) == (str(second) not in EQUIVALENT)
 
 
 @pytest.mark.deep
-def test_the_page_keeps_the_row_of_a_module_that_is_not_tried_again() -> None:
+def test_the_table_keeps_the_row_of_a_module_that_is_not_tried_again() -> None:
     every = mutants(rules, agent)
-    before = page([(mutant, "a test") for mutant in every if mutant.module is rules], every)
+    before = by_module([(mutant, "a test") for mutant in every if mutant.module is rules], every)
     (tried,) = [mutant for mutant in every if mutant.module is agent][:1]
-    after = page([(tried, "a test")], every, before)
+    after = by_module([(tried, "a test")], every, before)
     (row,) = [line for line in before.splitlines() if "rules.py` |" in line]
     assert row in after.splitlines()
     assert finished(after) == finished(before)
     there = sum(mutant.module is rules for mutant in every)
-    assert f"{there + 1:,} of {len(every):,} were tried" in after
+    assert f"{there + 1:,} of {len(every):,} were tried" in page([(tried, "a test")], after)
     rest = [mutant for mutant in every if mutant.module is not rules or mutant.name == "derive"]
-    assert row not in page([(tried, "a test")], rest, before)  # the module has changed since
+    assert row not in by_module([(tried, "a test")], rest, before)  # the module has changed since
