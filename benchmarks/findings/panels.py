@@ -10,7 +10,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from proofs.core.properties import complete_words, terminates
 from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.diagrams import SequenceChart, sequence_chart, write
 from pxp_fsm.experiments import runs
-from pxp_fsm.plugins.panels.answers import Lasso, PanelAnswers, answers, completed, table
+from pxp_fsm.plugins.panels.answers import Lasso, PanelAnswers, answers, completed
 from pxp_fsm.plugins.panels.exploration import (
     REPLIES,
     AssumedRelations,
@@ -51,6 +51,47 @@ PACKED = 8_000_000
 """As many states as are looked at of a reduced model that is compiled."""
 
 
+def rule_of(explored: PanelAnswers) -> str:
+    """The rule that is added to a panel, as the tables name it."""
+    panel = explored.model.panel
+    if panel.limit is not None:
+        return f"limit {panel.limit}"
+    rules = ("call", "alone", "commit", "reopen")
+    return next((name for name in rules if getattr(panel, name)), "none")
+
+
+def length_of(explored: PanelAnswers, run: tuple[str, ...] | None) -> str:
+    """Of a shortest run its messages; a dash where there is none, ? where that is not known."""
+    return str(len(run)) if run else ("–" if explored.is_whole else "?")
+
+
+def cells_of(explored: PanelAnswers) -> tuple[str, ...]:
+    """Whether sessions end, and have the replies of two; what can go wrong; states."""
+    ends = "?" if explored.ends is None else str(explored.longest) if explored.ends else "no"
+    replies = "no" if explored.replies else ("yes" if explored.is_whole else "?")
+    runs = explored.stale, explored.closed_apart, explored.rejected_alike
+    asked = 0 if explored.model.reduced else 3 if explored.model.agents == 3 else 1
+    lengths = [length_of(explored, run) for run in runs[:asked]] + ["·"] * (3 - asked)
+    return ends, replies, *lengths, f"{explored.states:,}{'' if explored.is_whole else '+'}"
+
+
+def table(explored: list[PanelAnswers]) -> Iterator[str]:
+    """A row for each number of agents and rule; in each cell a value for each schedule."""
+    yield "| N | rule | ends within | replies of two | stale | apart | alike | states |"
+    yield "|--:|---|---|---|---|---|---|--:|"
+    by_panel = groupby(explored, key=lambda each: (each.model.agents, rule_of(each)))
+    for (agents, rule), results in by_panel:
+        columns = zip(*map(cells_of, results), strict=True)
+        cells = (column[0] if len({*column}) == 1 else "/".join(column) for column in columns)
+        yield f"| {agents} | {rule} | {' | '.join(cells)} |"
+
+
+def progress(explored: PanelAnswers) -> None:
+    """Say on standard error what an exploration has found."""
+    who = f"{explored.model.agents} {explored.model.panel.schedule} {rule_of(explored)}"
+    print(who, *cells_of(explored), f"{explored.seconds:.1f} s", file=sys.stderr, flush=True)
+
+
 def by_rule(k: int = 1) -> Iterator[PanelAnswers]:
     for rules in RULES:
         for schedule in Scheduling:
@@ -58,7 +99,7 @@ def by_rule(k: int = 1) -> Iterator[PanelAnswers]:
             endless = schedule is Scheduling.ROUND_ROBIN and rules in ({}, {"reopen": True})
             answered = answers(model, 3 * MOST if endless else MOST)  # its lasso is further away
             answered = completed(answered, WHOLE)
-            print(*list(table([answered]))[2:], file=sys.stderr, flush=True)
+            progress(answered)
             yield answered
 
 
@@ -85,16 +126,17 @@ def endless(model: PanelModel) -> tuple[list[str], list[str]] | None:
     return None
 
 
-def endless_of_four() -> Iterator[str]:
-    """Sessions of four without an end, under the rules that bound nothing."""
-    yield "| schedule | rule | messages before the cycle | the cycle |"
-    yield "|---|---|--:|---|"
+def endless_of_four() -> str:
+    """After how many messages sessions of four come round, under the rules that bound nothing."""
+    told = []
     unbounded: tuple[dict[str, Any], ...] = ({}, {"commit": True}, {"reopen": True})
     for rules in unbounded:
         for schedule in (Scheduling.FIFO, Scheduling.ROUND_ROBIN):
             run = endless(PanelModel(pxp.Panel(pxp.Pxp(k=1), schedule, **rules), 4))
-            stem, cycle = ("none found", ["none found"]) if run is None else (len(run[0]), run[1])
-            yield f"| {schedule} | {next(iter(rules), 'none')} | {stem} | {', '.join(cycle)} |"
+            rule = next((f"`{name}`" for name in rules), "no rule")
+            if run is not None:
+                told.append(f"{len(run[0])} by {schedule} with {rule}")
+    return ", ".join(told)
 
 
 def of_many(agents: int) -> Iterator[PanelAnswers]:
@@ -105,7 +147,7 @@ def of_many(agents: int) -> Iterator[PanelAnswers]:
             answered = answers(
                 model, PACKED if free else MANY if agents == 4 or panel.alone else MOST
             )
-            print(*list(table([answered]))[2:], file=sys.stderr, flush=True)
+            progress(answered)
             yield answered
 
 
@@ -140,11 +182,11 @@ def shown_lasso(lasso: Lasso | None) -> str:
     if lasso is None:
         return "none was found"
     told = ", ".join((*lasso.stem, *lasso.cycle))
-    fair = "everybody who owes a message speaks in it again and again"
-    loops = "" if answers_itself(lasso) else "; no tag answers itself in it, so that no k bounds it"
+    fair = "fair" if lasso.is_fair else "unfair: somebody owes a message for ever"
+    loops = "" if answers_itself(lasso) else "; no tag answers itself in it"
     return (
-        f"{told} (the last {len(lasso.cycle)} for ever). Who changes: {', '.join(lasso.changing)}; "
-        f"{fair if lasso.is_fair else 'unfair: somebody owes a message for ever'}{loops}"
+        f"{told} (the last {len(lasso.cycle)} for ever; {fair}; {', '.join(lasso.changing)} "
+        f"change{'' if len(lasso.changing) > 1 else 's'}{loops})"
     )
 
 
@@ -176,58 +218,54 @@ def page(pictures: Path) -> Iterator[str]:
     every_answer = list(by_rule())
     free = next(explored for explored in every_answer if explored.model.panel.schedule == "free")
     fifo = next(explored for explored in every_answer if explored.model.panel.schedule == "fifo")
-    turns = next(
-        explored for explored in every_answer if explored.model.panel.schedule == "round-robin"
-    )
     yield "# What is true of panels"
     yield ""
     yield (
-        "`make findings` writes this page. A [panel](panels.md) is explored as a system: what an "
-        "agent predicts first, and what it predicts when it has learned, is free; MATCH and AGREE "
-        "are an equivalence on two predictions and two explanations; TERM is sent by the default "
-        "policy. What a panel does is decided there by the functions that sessions run on. An "
-        "exploration that was cut looked at as many states as it says: what it found is real, and "
-        "what it did not find is not known. *Reduced* is an exploration in which agents are "
-        "exchanged and either end of a channel may begin, closed channels are forgotten, and of "
-        "messages in different channels that do not depend on each other one order stands for "
-        "all; it is asked for ends, lengths and replies."
+        "`make findings` writes this page. A [panel](panels.md) is explored as a system, by the "
+        "functions that sessions run on: what an agent predicts first, and when it has learned, is "
+        "free; MATCH and AGREE are an equivalence on two predictions and two explanations; TERM "
+        "is sent by the default policy."
     )
     yield ""
     yield "## Use `call`, or `alone`"
     yield ""
     yield (
-        "**Give each agent one open channel at a time (`call`).** Then every session ends, the "
-        "replies are those of two, and what is proved of two holds of each channel while it is "
-        "open. Where channels have to be open at the same time, let an agent LEARN only while no "
-        "other channel of its is open (`alone`), which gives the same. INTERACT needs neither. "
-        "What no rule but `limit=0` prevents is that a RATIFY in a channel that is closed goes "
-        "stale: ask for fresh RATIFYs (`consensus`), not for closed channels. `commit` and "
-        "`reopen` bound nothing."
+        "**Give each agent one open channel at a time (`call`).** Then every session ends, and "
+        "what is proved of two holds of each channel while it is open. Where channels have to be "
+        "open at the same time, `alone` gives the same. INTERACT needs neither. What no rule but "
+        "`limit=0` prevents is that a RATIFY in a closed channel goes stale: ask for fresh RATIFYs "
+        "(`consensus`), not for closed channels. `commit` and `reopen` bound nothing."
     )
     yield ""
-    yield "PXP(1) among three, by schedule and added rule:"
+    yield (
+        "PXP(1) among N agents. A cell with three values has them for the schedules "
+        "free/fifo/round-robin. *Stale*, *apart* and *alike*: the messages of a shortest session "
+        "in which a RATIFY goes stale, all channels are closed by mutual RATIFY without agreement, "
+        "or all agree although a channel was closed by REJECT; – where that is prevented. + marks "
+        "an exploration that was cut: what it found is real, and what it did not find (?) is not "
+        "known. · is not asked. Four and five under free are *reduced*: agents are exchanged, "
+        "either end of a channel may begin, closed channels are forgotten, and one order stands "
+        "for all of independent messages in different channels."
+    )
     yield ""
-    yield from table(every_answer)
+    yield from table([*every_answer, *of_many(4), *of_many(5)])
     yield ""
+    fair = all(explored.fair for explored in every_answer if explored.ends is False)
+    broken = ", ".join(sorted({received for received, _ in free.replies}))
     yield (
         "The replies of two are RATIFY to RATIFY, RATIFY to REVISE and REJECT to REJECT, TERM "
-        "aside; the column names the tags that are answered otherwise too."
+        f"aside; where the table says no, {broken} are answered otherwise too. "
+        f"{'Each rule and schedule without an end has' if fair else 'Not each without an end has'} "
+        "an endless session that is fair: everybody who owes a message speaks again and again."
     )
     yield ""
-    yield from of_more()
     yield (
-        "Why some are cut: the channels go on side by side, six among four and ten among five. "
-        "Under free the order in which messages of different channels come counts only where one "
-        "depends on the other. With `call` and `limit=0` it hardly does, and five are explored "
-        "whole. With `alone` who may LEARN depends on which channels are open: of two, three and "
-        f"four agents there are {of_alone()} states, and of five, by this growth, some billions. "
-        "Their bound is known all the same, 70: no channel under `alone` has more than 2k + 5 "
-        "messages (below), and each session under `call` is one under `alone` too. Under fifo and "
-        "round-robin nothing is reduced: who is listed first decides, and the queue orders all "
-        "messages. What is found among three under free stands among more, where the others have "
-        "yet to speak: a RATIFY goes stale as early, and the rules that bound nothing there bound "
-        "nothing here. For any number of agents one channel among "
-        "all others is explored instead:"
+        "Four under `limit=1` are not explored whole: a state has 94 bits, the search 62. What is "
+        "said below of one channel among any number of others bounds them by 54 messages, five by "
+        "90, and five under `alone` by 70. What is found among three under free stands among more, "
+        "where the others have yet to speak. Sessions of four without an end come round after this "
+        f"many messages: {endless_of_four()}. Under `alone` states grow fastest: of two, three and "
+        f"four agents, reduced, there are {of_alone()}."
     )
     yield ""
     yield from of_any_number()
@@ -236,21 +274,18 @@ def page(pictures: Path) -> Iterator[str]:
     yield ""
     yield "## PXP(k) bounds no panel"
     yield ""
-    yield "A waverer between two others revises for ever, without a self-loop on a tag:"
+    yield "Agents revise for ever, without a self-loop on a tag, which k would bound:"
     yield ""
     yield f"- free: {shown_lasso(free.lasso)}."
-    yield f"- fifo: {shown_lasso(fifo.lasso)}."
-    yield f"- round-robin: {shown_lasso(turns.lasso)}."
-    yield ""
-    yield f"A triangle in which nobody is stubborn: {shown_lasso(fifo.all_change)}."
+    yield f"- fifo, a triangle in which nobody is stubborn: {shown_lasso(fifo.all_change)}."
     if fifo.all_change is not None:
         write(lasso_chart(fifo.all_change), pictures / "panel-lasso.svg")
     yield ""
     idle = any(explored.idle_cycle for explored in every_answer)
     yield (
-        f"A cycle in which nobody changes a pair was found: {'yes' if idle else 'no'}. That there "
-        f"is none follows: without a change the replies in a channel depend on two pairs alone, so "
-        f"that from some message on they are self-loops, of which PXP(k) takes at most k."
+        f"A cycle in which nobody changes a pair was found: {'yes' if idle else 'no'}. There is "
+        f"none: without a change the replies in a channel depend on two pairs alone, so that from "
+        f"some message on they are self-loops, of which PXP(k) takes at most k."
     )
     yield ""
     yield "![A triangle in which nobody is stubborn](pictures/panel-lasso.svg)"
@@ -263,31 +298,15 @@ def page(pictures: Path) -> Iterator[str]:
     yield from how_known()
 
 
-def of_more() -> Iterator[str]:
-    """The tables of four and of five agents."""
-    for agents, number in ((4, "four"), (5, "five")):
-        yield f"Among {number}:"
-        yield ""
-        yield from table(list(of_many(agents)))
-        yield ""
-    yield (
-        "Four under `limit=1` are not explored whole: a state would have 94 bits, where the search "
-        "has 62, and already three have 584,620 states, beside 12,089 with `alone`. Each of their "
-        "channels has at most 9 messages, as each has among any number of agents (below): they end "
-        "within 54, and five within 90. What "
-        "bounds nothing among three bounds nothing among four, by fifo and round-robin too:"
-    )
-    yield ""
-    yield from endless_of_four()
-    yield ""
-
-
 def faults(every_answer: list[PanelAnswers], free: PanelAnswers) -> Iterator[str]:
     yield "## What can go wrong"
     yield ""
     yield f"- A RATIFY goes stale: {shown(free.stale)}."
+    by_start: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (received, answer), run in sorted(free.replies.items()):
-        yield f"- {received} is answered by {answer}: {shown(run)}."
+        by_start.setdefault((received, run[:-1]), []).append(answer)
+    for (received, start), answered in by_start.items():
+        yield f"- {received} is answered by {', '.join(answered)} too: after {', '.join(start)}."
     apart = min(
         filter(None, (explored.closed_apart for explored in every_answer)),
         key=len,
@@ -300,43 +319,20 @@ def faults(every_answer: list[PanelAnswers], free: PanelAnswers) -> Iterator[str
     )
     yield f"- All channels are closed by mutual RATIFY, without agreement: {shown(apart)}."
     yield f"- All agree, although a channel was closed by REJECT: {shown(alike)}."
-    yield ""
-    yield from prevented(every_answer)
-    yield "## Consensus needs fresh RATIFYs"
-    yield ""
-    unstable = [explored.unstable for explored in every_answer if explored.unstable]
     one_explanation = PanelModel(pxp.Panel(pxp.Pxp(k=1), "free"), values=(2, 1))
     plain = answers(one_explanation, MOST).unstable_unless_fresh
+    yield f"- A consensus of RATIFYs that need not be fresh does not last: {shown(plain)}."
+    yield ""
+    unstable = [explored.unstable for explored in every_answer if explored.unstable]
     yield (
-        f"Where it is not asked that RATIFYs are fresh, a consensus need not last: {shown(plain)}."
+        f"A consensus of fresh RATIFYs lasted in every state that was looked at: "
+        f"{'yes' if not unstable else 'no: ' + shown(unstable[0])}. The proof: both ends of each "
+        f"channel have sent RATIFY last, and neither has changed since. With an equivalence the "
+        f"pair that an agent received is the other's current pair, in category A with its own; so "
+        f"it answers with RATIFY or TERM, and by induction no pair ever changes. With other relations the "
+        f"judgement may differ when it is asked again, unless it is remembered (`memo`, the "
+        f"default)."
     )
-    yield ""
-    yield (
-        f"With fresh RATIFYs it lasted in every state that was looked at: "
-        f"{'yes' if not unstable else 'no: ' + shown(unstable[0])}. The proof: in a consensus both "
-        f"ends of each channel have sent RATIFY last, and neither has changed since. With an "
-        f"equivalence the pair that an agent received is the other's current pair, which is in "
-        f"category A with its own; so it answers with RATIFY or TERM, and neither changes a pair. "
-        f"By induction nobody ever changes again. Between other relations the judgement may differ "
-        f"when it is asked again, unless it is remembered (`memo`, the default)."
-    )
-    yield ""
-
-
-def prevented(every_answer: list[PanelAnswers]) -> Iterator[str]:
-    """Which rules prevent that a RATIFY goes stale, that ratified agents differ, and the other."""
-    yield "Which rules prevent which, with the messages of a shortest session where none does:"
-    yield ""
-    yield "| schedule | rule | stale RATIFY | mutual RATIFY, apart | alike, though rejected |"
-    yield "|---|---|---|---|---|"
-    for explored in every_answer:
-        if explored.model.reduced:
-            continue
-        none = "prevented" if explored.is_whole else "not found"
-        runs = explored.stale, explored.closed_apart, explored.rejected_alike
-        cells = [none if run is None else f"in {len(run)}" for run in runs]
-        schedule, rule = next(iter(list(table([explored]))[2:])).split(" | ")[:2]
-        yield f"{schedule} | {rule} | {' | '.join(cells)} |"
     yield ""
 
 
@@ -345,29 +341,24 @@ def bounds() -> Iterator[str]:
     yield ""
     yield (
         "The most messages of a session, where any agent may hang up whenever neither end has "
-        "changed (free schedule):"
+        "changed (free schedule, reduced; *cut* after 20,000 states without an end):"
     )
     yield ""
-    yield "| agents | k | call | alone | limit 0 | limit 1 |"
+    yield "| N | k | call | alone | limit 0 | limit 1 |"
     yield "|--:|--:|--:|--:|--:|--:|"
     for agents, k in ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1), (5, 1)):
         cells = []
         for rules in ({"call": True}, {"alone": True}, {"limit": 0}, {"limit": 1}):
             if agents > 3 and rules == {"limit": 1}:
-                cells.append("not tried")  # the first 20,000 states alone take minutes
+                cells.append("–")  # the first 20,000 states alone take minutes
             else:
                 cells.append(str(longest(agents, k, **rules) or "cut"))
         yield f"| {agents} | {k} | {' | '.join(cells)} |"
     yield ""
     yield (
-        "With `call` that is (2k + 5) · N(N - 1)/2: channels are open one after the other for each "
-        "agent, each is a session of two, and the bound of two holds of each. Such a session is "
-        "one under `alone` as well, where the same bound holds. With `limit=0` it is "
-        "(k + 3) · N(N - 1)/2. With `limit=c` and c > 0 a session has at most (4k + 3) · "
-        "N(N - 1)/2 + "
-        "c · N² messages; the argument is above. No session that was explored attains it. *cut* "
-        "means that an exploration (reduced) looked at its first 20,000 states and saw no end. "
-        "With `alone` it is 70 among five all the same, as said above."
+        "The bounds are (2k + 5) · N(N - 1)/2 with `call` and `alone`, (k + 3) · N(N - 1)/2 with "
+        "`limit=0`, and (4k + 3) · N(N - 1)/2 + c · N² with `limit=c`, c > 0, which no session "
+        "that was explored attains."
     )
 
 
@@ -395,11 +386,10 @@ def of_any_number() -> Iterator[str]:
     yield "## Any number of agents"
     yield ""
     yield (
-        "What is said here of all N is mechanised in this way: one channel is explored, and "
-        "between its messages either end may have changed its pair elsewhere, whenever the panel's "
-        "rules let it, as often as it may. Each channel of a panel of any number of agents, under "
-        "any schedule, does no more than that. Any agent may hang up whenever neither end has "
-        "changed; there are two predictions and two explanations."
+        "One channel is explored, and between its messages either end may change its pair "
+        "elsewhere whenever the panel's rules let it, as often as it may, and hang up whenever "
+        "neither end has changed. No channel of a panel of any number of agents, under any "
+        "schedule, does more than that."
     )
     yield ""
     yield "| rule | k | states | most messages of a channel | what answers RATIFY, REVISE, REJECT |"
@@ -414,38 +404,35 @@ def of_any_number() -> Iterator[str]:
         (equal, 1, {"commit": True}),
         *((other, 1, {rule: True}) for other in (tolerant, noisy) for rule in ("call", "alone")),
     )
+    rows: dict[tuple[AssumedRelations, str], list[str]] = {}
     for (relations, values), k, rules in several:
         states, most, answered = replies(pxp.Panel(pxp.Pxp(k=k), **rules), relations, values)
         name = ", ".join(f"limit {v}" if n == "limit" else n for n, v in rules.items()) or "none"
-        name += "" if relations is AssumedRelations.EQUIVALENCE else f", {relations}"
         told = (
             "as between two" if all(REPLIES[a] == b for a, b in answered) else "each of four tags"
         )
         told = told if all(REPLIES[a] == b for a, b in answered) or len(answered) == 12 else "more"
-        yield f"| {name} | {k} | {states:,} | {most or 'endless'} | {told} |"
+        row = f"{k} | {states:,} | {most or 'endless'} | {told}"
+        rows.setdefault((relations, row), []).append(name)
+    for (relations, row), names in rows.items():
+        name = " or ".join(names)
+        name += "" if relations is AssumedRelations.EQUIVALENCE else f", {relations}"
+        yield f"| {name} | {row} |"
     yield ""
     yield (
         "*Tolerance*: MATCH and AGREE hold of neighbours too, of three predictions and three "
         "explanations, and so are not transitive. *Noisy*: each of their answers is free; then no "
-        "two agents are bounded either, and no rule of a panel makes up for that."
-    )
-    yield ""
-    yield (
-        "So with `call` and with `alone` every channel is a session of two, for every N: it has at "
-        "most 2k + 5 messages, and the replies are those of two."
+        "two agents are bounded either. So with `call` and with `alone` every channel is a session "
+        "of two, for every N: it has at most 2k + 5 messages, and the replies are those of two."
     )
     yield ""
     yield (
         "**`limit=c`, argued by hand.** With an equivalence, two tags in a row differ only where "
-        "an end has "
-        "changed: elsewhere since its latest message there, or with the first or the second of the "
-        "two messages. So a change counts once in each other channel of its agent, and "
-        "twice in its "
-        "own: an agent with d channels makes at most c(d + 1) such differences, and all N of a "
-        "complete panel c · N². Equal tags in a row are self-loops, of which a channel has at most "
-        "k for each of four tags; INIT, the first reply and TERM come to them. That is (4k + 3) · "
-        "N(N - 1)/2 + c · N² in all. The explored channels keep within 4k + 3 + 4c, as the "
-        "argument says of one."
+        "an end has changed: elsewhere since its latest message there, or with the first or the "
+        "second of the two messages. So a change counts once in each other channel of its agent, "
+        "and twice in its own: an agent with d channels makes at most c(d + 1) such differences, "
+        "and all N of a complete panel c · N². Equal tags in a row are self-loops, of which a "
+        "channel has at most k for each of four tags; INIT, the first reply and TERM come to them."
     )
 
 
@@ -501,130 +488,65 @@ def persuaded() -> Iterator[str]:
         )
     yield ""
     yield (
-        "**In a default run nobody persuades anybody**: DRUG by INTERACT, every lesson kept. An "
-        "agent is persuaded where a message of it carries what another told it, and its message "
-        "before did not. By INTERACT a machine has learned from the opener's INIT before its own "
-        "first message, which carries that route already: it was persuaded, if at all, before "
-        "anybody could see. By PXP each begins with its own, but a machine LEARNs only where one "
-        "of MATCH and AGREE holds without the other; most routes differ in both, are rejected, "
-        "and stay. **`--set learning.keep=better` makes persuasion visible**: a lesson counts only "
-        "where it improves the machine's validation, and in each of the sessions above m2 takes "
-        "over what m1 told it, m3 what m2 did, and m2 what m3 did. This is no better a panel: "
-        "all their channels are closed by RATIFY, and the panel is split. More precedents of its "
-        "own make PXP's machines revise."
+        "An agent is persuaded where a message of it carries what another told it, and its message "
+        "before did not. **In a default run** (`drug`, INTERACT, every lesson kept) "
+        "**nobody persuades anybody**: a machine has learned from the opener's INIT before its own "
+        "first message, which carries that route already. By PXP a machine LEARNs only where one "
+        "of MATCH and AGREE holds without the other, and most routes differ in both. **`--set "
+        "learning.keep=better`**, where a lesson counts only if it improves the machine's "
+        "validation, **makes persuasion visible**, and the panel no better: all channels of the "
+        "sessions above with persuasion are closed by RATIFY, and the panel is split."
     )
 
 
 def how_known() -> Iterator[str]:
-    """Of each question how it is answered for each number of agents."""
-    yield "## What is explored, mechanised and argued"
+    """Of each statement how it is known for any number of agents."""
+    yield "## What is mechanised, and what argued"
     yield ""
-    yield "| question | three | four | five | any number |"
-    yield "|---|---|---|---|---|"
+    yield (
+        "The tables say what was explored whole among three, four and five. Two predictions and "
+        "two explanations are explored where nothing else is said. Values are renamed everywhere; "
+        "agents are exchanged only where a model is reduced, which the tests compare with whole "
+        "models of two and three. For any number of agents:"
+    )
+    yield ""
+    yield "| statement | how it is known |"
+    yield "|---|---|"
+    one, by_hand = "the model of one channel", "argued by hand"
     rows = (
         (
             "INTERACT ends within n · N(N - 1)/2 messages",
-            "explored whole (n = 3, k = 1, each schedule)",
-            "as any number",
-            "as any number",
-            "mechanised for each channel (13 and 36 label sequences); that the channels of a "
-            "panel are such: argued by hand",
+            f"{one}; that channels are such: {by_hand}",
         ),
+        ("labels of INTERACT: a power, or its shuffles", f"{by_hand}; three: whole"),
         (
-            "labels of INTERACT: a power, or its shuffles",
-            "explored whole (n = 2; n = 3 by fifo and round-robin)",
-            "-",
-            "-",
-            "argued by hand",
+            "PXP(k), `commit` and `reopen` bound no panel",
+            f"{by_hand}: the other channels close first, and two with an agent in common are left; "
+            "three: explored; four: drawn by fifo and round-robin (without `reopen`)",
         ),
-        (
-            "PXP(k) bounds no panel, nor do `commit` and `reopen`",
-            "cycles explored, each schedule",
-            "cycles drawn, by fifo and round-robin (`reopen`: as any number)",
-            "as any number",
-            "argued by hand: the other channels close first, and two with an agent in common "
-            "are left",
-        ),
-        (
-            "every cycle changes a pair",
-            "explored to a bound",
-            "as any number",
-            "as any number",
-            "argued by hand",
-        ),
-        (
-            "`call`: (2k + 5) · N(N - 1)/2, attained under free",
-            "explored whole, each schedule",
-            "explored whole, each schedule",
-            "explored whole under free, to a bound by fifo and round-robin",
-            "mechanised for each channel, k to 3; attained: explored to five",
-        ),
-        (
-            "`alone`: the same bound",
-            "explored whole, each schedule",
-            "explored whole, each schedule",
-            "explored whole by fifo and round-robin, to a bound under free",
-            "mechanised for each channel, k to 3",
-        ),
-        (
-            "`limit=0`: (k + 3) · N(N - 1)/2",
-            "explored whole, each schedule",
-            "explored whole, each schedule",
-            "explored whole, each schedule",
-            "mechanised for each channel, k = 1 and 2",
-        ),
+        ("every cycle changes a pair", f"{by_hand}; three: to a bound"),
+        ("`call` and `alone`: their bound", f"{one}, k to 3; attained by `call`: to five"),
+        ("`limit=0`: its bound", f"{one}, k = 1 and 2"),
         (
             "`limit=c` ends",
-            "explored whole for c = 1, each schedule",
-            "not explored whole; within 54 for c = 1",
-            "not explored; within 90 for c = 1",
-            "mechanised for each channel (c = 1 and 2, k = 1 and 2; c = 3, k = 1); the formula: "
-            "argued by hand",
+            f"{one} (c = 1 and 2, k = 1 and 2; c = 3, k = 1); the formula: {by_hand}",
         ),
-        (
-            "replies of two survive under `call` and `alone`, under no other rule but `limit=0`",
-            "explored whole; the others by sessions that were found",
-            "explored whole",
-            "`call` explored whole under free, `alone` to a bound",
-            "mechanised for each channel",
-        ),
-        (
-            "a RATIFY goes stale, in 4 messages under free",
-            "explored, shortest",
-            "as among three: the others wait",
-            "as among three: the others wait",
-            "as among three: the others wait",
-        ),
-        (
-            "closed by RATIFY apart; alike though rejected",
-            "explored; to a bound without a rule that ends sessions",
-            "under free as among three: the others wait, then agree or reject",
-            "as among four",
-            "argued by hand",
-        ),
+        ("replies of two survive under `call`, `alone` and `limit=0` alone", one),
+        ("a RATIFY goes stale, in 4 messages under free", "as among three: the others wait"),
+        ("closed by RATIFY apart; alike though rejected", by_hand),
         (
             "a consensus of fresh RATIFYs lasts",
-            "explored whole where the table says no cut, else to a bound",
-            "as any number",
-            "as any number",
-            "argued by hand",
+            f"{by_hand}; three: whole where no + stands, else to a bound",
         ),
     )
     for row in rows:
         yield f"| {' | '.join(row)} |"
-    yield ""
-    yield (
-        "Numbers of predictions and explanations are two each throughout, but where it is said. "
-        "Renaming values is used everywhere; agents are exchanged only in the reduced model, under "
-        "free with either opener, which the tests compare with whole models of two and three."
-    )
 
 
 def reached() -> Iterator[str]:
     yield (
         "Three machines, each with 20 precedents of its own, on 20 molecules in 5 repetitions; "
-        "beside them one machine with 20 precedents and the human of the task, a database that "
-        "knows the published route."
+        "beside them one machine and the task's human, a database of the published routes."
     )
     yield ""
     yield (
@@ -668,24 +590,21 @@ def reached() -> Iterator[str]:
     yield ""
     yield last
     yield (
-        "By INTERACT an agent learns from what it hears before it answers, and so the others take "
-        "over the opener's route: **all agree, and most of the time on another route**. PXP lets "
-        "each say its own first: less is agreed, and in more sessions somebody holds the published "
-        "route."
+        "By INTERACT an agent learns from what it hears before it answers: **all agree, and most "
+        "of the time on the opener's route, another than the published one**. PXP lets each say "
+        "its own first: less is agreed, and in more sessions somebody holds the published route."
     )
 
 
 def broken() -> Iterator[str]:
     yield (
-        "**Does removing the first message of an impasse's window break it?** INTERACT(20, 20), "
-        "`stop=impasse:4`, 20 molecules in 3 repetitions; of each setting the first 20 "
-        "sessions that "
-        "ended in an impasse are carried on from before the first answer of the window: with that "
-        "turn passed, without the agent whose turn it was, and with that agent giving in (it sends "
-        "what it was told)."
+        "**What breaks an impasse?** INTERACT(20, 20), `stop=impasse:4`, 20 molecules in 3 "
+        "repetitions; of each setting the first 20 sessions that ended in an impasse are carried "
+        "on from before the first answer of its window: with that turn passed, without the agent "
+        "whose turn it was, and with that agent giving in (it sends what it was told)."
     )
     yield ""
-    yield "| the machines | impasses | turn passed | without the agent | giving in |"
+    yield "| the machines | impasses | consensus: turn passed | without the agent | giving in |"
     yield "|---|--:|--:|--:|--:|"
     settings = (("learn nothing", "never"), ("keep lessons that improve validation", "better"))
     for about, learn in settings:
@@ -729,13 +648,12 @@ def broken() -> Iterator[str]:
                     fork.execute()
                     (after,) = panel_sessions(board, board.run(fork.name))
                     gone[how] += "consensus" in after.verdicts
-            cells = [f"consensus in {gone[how]}" for how in ("skip", "without", "gives in")]
+            cells = [str(gone[how]) for how in ("skip", "without", "gives in")]
             yield f"| {about} | {len(stuck)} of {len(sessions)} | {' | '.join(cells)} |"
     yield ""
     yield (
-        "Passing the turn changes the order and nothing that anybody knows, and an answer of "
-        "another's is gone with the agent's next message: neither breaks an impasse of these "
-        "machines. Leaving an agent out does, where the two others agree."
+        "Passing the turn changes nothing that anybody knows, and another's answer is gone with "
+        "the agent's next message. Leaving an agent out helps where the two others agree."
     )
 
 
@@ -744,15 +662,13 @@ def interact() -> Iterator[str]:
     yield ""
     yield (
         "A reply of INTERACT is about the pair that the message carries and the agent's latest "
-        "message *in that channel*; its bound, its k and its stop rule count there. So a channel's "
-        "next message depends on the channel's own messages and on the agent's fresh answer, which "
-        "two agents' sessions leave free as well: **each channel of a panel is a session of two "
-        "with free answers**, under any schedule and for any number of agents. Whatever is proved "
-        "of two for free answers ([proofs](proofs.md)) holds of each channel, and a panel ends "
-        "within n · N(N - 1)/2 messages. The model of one channel among any number of others "
-        "(above) has the label sequences of two agents: 13 for n = 3 and k = 1, 36 for n = "
-        "4 and k = "
-        "2, judges being noisy. What follows of it for whole panels is counted:"
+        "message *in that channel*; its bound, its k and its stop rule count there. So **each "
+        "channel of a panel is a session of two with free answers**, under any schedule and for "
+        "any number of agents: whatever is proved of two for free answers ([proofs](proofs.md)) "
+        "holds of it, and a panel ends within n · N(N - 1)/2 messages. The model of one channel "
+        "among any number of others has the label sequences of two agents: 13 for n = 3 and k = 1, "
+        "36 for n = 4 and k = 2, judges being noisy. Sequences of labels of whole sessions, judges "
+        "being noisy:"
     )
     yield ""
     yield "| n, k | two agents | three, fifo | three, round-robin | three, free |"
@@ -765,9 +681,8 @@ def interact() -> Iterator[str]:
         yield f"| {n}, {k} | {' | '.join(told)} |"
     yield ""
     yield (
-        "These are the sequences of labels of complete sessions, judges being noisy: under fifo "
-        "and round-robin the number for two to the power of the number of channels, under free all "
-        "shuffles of them."
+        "By fifo and round-robin this is the number for two to the power of the number of "
+        "channels, under free all shuffles of them."
     )
 
 

@@ -6,7 +6,7 @@ that was cut, what is found is real (each is a run of the model) and what is not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from time import process_time
 
@@ -323,33 +323,3 @@ def _longest(space: Space[PanelBoard]) -> int:
             if not waiting[step.target]:
                 ready.append(step.target)
     return max(length.values())
-
-
-def table(explored: Sequence[PanelAnswers]) -> Iterator[str]:
-    """A line of Markdown for each, below two of headings.
-
-    Of the replies to RATIFY, REVISE and REJECT: whether they are as between two with an
-    equivalence. A stale RATIFY: after how many messages an end can have changed since one.
-    """
-    yield (
-        "| schedule | rule | ends? | replies of two | stale RATIFY | states | transitions | CPU s |"
-    )
-    yield "|---|---|---|---|---|--:|--:|--:|"
-    for result in explored:
-        panel = result.model.panel
-        rules = [name for name in ("call", "alone", "commit", "reopen") if getattr(panel, name)]
-        rules += [] if panel.limit is None else [f"limit {panel.limit}"]
-        ends = {True: f"yes, within {result.longest}", None: "not known"}.get(result.ends, "no")
-        if result.ends is False:
-            ends += "; fair" if result.fair is not None else "; only unfair found"
-        broken = ", ".join(sorted({received for received, _ in result.replies}))
-        unknown = "" if result.is_whole else "none found that do not"
-        replies = f"not to {broken}" if broken else (unknown or "yes")
-        stale = f"in {len(result.stale)}" if result.stale else ("none found" if unknown else "no")
-        stale = "not asked" if result.model.reduced else stale
-        states = f"{result.states:,}{'' if result.is_whole else ' (cut)'}"
-        schedule = f"{panel.schedule}{', reduced' if result.model.reduced else ''}"
-        yield (
-            f"| {schedule} | {', '.join(rules) or 'none'} | {ends} | {replies} | {stale} | "
-            f"{states} | {result.transitions:,} | {result.seconds:.1f} |"
-        )
