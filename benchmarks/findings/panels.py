@@ -329,8 +329,8 @@ def faults(every_answer: list[PanelAnswers], free: PanelAnswers) -> Iterator[str
         f"{'yes' if not unstable else 'no: ' + shown(unstable[0])}. The proof: both ends of each "
         f"channel have sent RATIFY last, and neither has changed since. With an equivalence the "
         f"pair that an agent received is the other's current pair, in category A with its own; so "
-        f"it answers with RATIFY or TERM, and by induction no pair ever changes. With other relations the "
-        f"judgement may differ when it is asked again, unless it is remembered (`memo`, the "
+        f"it answers with RATIFY or TERM, and by induction no pair ever changes. With other "
+        f"relations the judgement may differ when it is asked again, unless it is remembered (`memo`, the "
         f"default)."
     )
     yield ""
