@@ -330,8 +330,8 @@ def faults(every_answer: list[PanelAnswers], free: PanelAnswers) -> Iterator[str
         f"channel have sent RATIFY last, and neither has changed since. With an equivalence the "
         f"pair that an agent received is the other's current pair, in category A with its own; so "
         f"it answers with RATIFY or TERM, and by induction no pair ever changes. With other "
-        f"relations the judgement may differ when it is asked again, unless it is remembered (`memo`, the "
-        f"default)."
+        f"relations the judgement may differ when it is asked again, unless it is remembered "
+        f"(`memo`, the default)."
     )
     yield ""
 
