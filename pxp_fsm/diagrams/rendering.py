@@ -127,10 +127,11 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
     if style.room is not None and 0 < arranged.letters < LEAST:
         without = "without title (--no-title), " if style.title else ""
         less = "as a PDF with pages" if is_chart and form != "pdf" else "a part of it"
+        larger = "wider" if is_chart else f"at {arranged.legible_size} (--size)"
         where = style.size or f"the column of {style.paper}"
         _warn(
             f"at {where} the smallest letters are {arranged.letters:.1f} pt, which cannot be "
-            f"read in print; draw it wider, {without}or {less}"
+            f"read in print; draw it {larger}, {without}or {less}"
         )
     match form:
         case "tikz":
@@ -252,6 +253,13 @@ class Arranged:
     def letters(self) -> float:
         """The size in points of the smallest letters in the paper."""
         return self.canvas.smallest_text * self.scale
+
+    @property
+    def legible_size(self) -> str:
+        """The size at which its smallest letters can be read, as `--size` takes it."""
+        millimetres = LEAST / self.canvas.smallest_text * 25.4 / 72
+        width, height = (math.ceil(side * millimetres + 0.1) / 10 for side in self.canvas.size)
+        return f"{width:.1f}cmx{height:.1f}cm"
 
 
 def arrange(diagram: Diagram, style: Style) -> Arranged:

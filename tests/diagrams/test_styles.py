@@ -39,7 +39,7 @@ from pxp_fsm.diagrams.graphviz import canvas_of, kind_of
 from pxp_fsm.diagrams.latex import latex
 from pxp_fsm.diagrams.legibility import extent
 from pxp_fsm.diagrams.notebook import table_diagram
-from pxp_fsm.diagrams.rendering import arrange
+from pxp_fsm.diagrams.rendering import LEAST, arrange
 from pxp_fsm.diagrams.style import OWN_FONT, PAPERS, font_problems
 from pxp_fsm.diagrams.text import ems
 from pxp_fsm.errors import PXPWarning, UsageError
@@ -80,8 +80,11 @@ def test_an_automaton_fits_a_column_with_letters_that_can_be_read(name: str) -> 
 def test_a_width_that_is_too_small_is_said_with_the_size_of_its_letters() -> None:
     with pytest.warns(
         PXPWarning, match=r"at 2cm the smallest letters are [12]\.\d pt, .*--no-title"
-    ):
+    ) as warned:
         svg = render(INTERACT, "svg", Style(size="2cm"))
+    remedy = re.search(r"draw it at (\S+) \(--size\)", str(warned[0].message))
+    assert remedy is not None
+    assert LEAST <= arrange(INTERACT, Style(size=remedy[1])).letters < LEAST + 0.5
     arranged = arrange(INTERACT, Style(size="2cm"))
     assert size(svg)[0] < 60
     assert arranged.letters == pytest.approx(arranged.canvas.smallest_text * arranged.scale)
