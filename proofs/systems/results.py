@@ -62,7 +62,7 @@ def chart_of(system: System, result: Result, over: str = "") -> SequenceChart:
             (unreceived.sender, unreceived.receiver, unreceived.tag) for unreceived in refused
         ),
         cycle=result.verdict.cycle,
-        waits=result.verdict.waiting or _waiting_after(system, result),
+        waits=_waiting_after(system, result),
     )
 
 
