@@ -324,6 +324,12 @@ def _of_rules(automaton: Automaton) -> Iterator[tuple[str, str]]:
             yield shortened(rule), meaning
     for number, rules in written.items():
         yield from ((f"{number} {rule[0]}", rule) for rule in rules if shortened(rule) != rule)
+    for number in dict.fromkeys(row.row for row in automaton.transitions if row.urgent):
+        yield f"row {number}", "urgent: while its condition is true, nothing else happens"
+    counted = automaton.rules.on_message.items()
+    if counted:
+        updates = "; ".join(f"{name} := {str_of(update)}" for name, update in counted)
+        yield "at each message", updates
 
 
 def _meaning(automaton: Automaton, guard: str) -> str:

@@ -497,6 +497,13 @@ RULED = build_automaton(
 """A table whose rows have conditions and updates."""
 
 
+def test_the_legend_says_what_is_urgent_and_what_every_message_does() -> None:
+    legend = dict(state_diagram(builtin("interact")).legend)
+    assert legend["row 10"].startswith("urgent: ")
+    assert legend["at each message"].startswith("j := j + 1; last := tag; stop := ")
+    assert "at each message" not in dict(state_diagram(builtin("pxp")).legend)
+
+
 def test_a_row_says_its_condition_and_its_updates_and_is_not_called_always_possible() -> None:
     diagram = state_diagram(RULED)
     rows = {row.number: row for edge in diagram.edges for row in edge.rows}
