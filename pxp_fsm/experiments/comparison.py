@@ -120,7 +120,8 @@ def compared_outcomes(board: SqlBlackboard, records: Sequence[RunRecord]) -> Out
             if place in seen:
                 raise UsageError(
                     f"{seen[place]} and {part.run} have both a session about {quoted(place[1])} in "
-                    f"repetition {place[0]}; compare them one after the other"
+                    f"repetition {place[0]}; name one of them alone, as in "
+                    f"pxp compare RUN {part.run}"
                 )
             seen[place] = part.run
     return Outcomes(
