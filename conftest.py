@@ -32,7 +32,7 @@ settings.register_profile("whole", settings(), deadline=None)
 settings.register_profile("sample", settings(), deadline=None)
 settings.load_profile("sample")
 
-SHARE, FEW = 4, 8
+SHARE, FEW, MANY = 4, 8, 6
 SETTINGS = "_hypothesis_internal_use_settings"
 """Where Hypothesis and its plug-in for pytest keep the settings of a test."""
 
@@ -51,6 +51,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     setattr(test, "sampled", True)  # noqa: B010 - the function is shared by its parametrised items
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Try a quarter of the cases of a test with many, spread over its table; the others are deep.
+
+    What checks the house itself is tried whole: a change is taken in after it.
+    """
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if hasattr(item, "callspec") and not item.get_closest_marker("deep"):
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, cases in tables.items():
+        if len(cases) >= MANY and not test.startswith("tests/house/"):
+            for case in (case for place, case in enumerate(cases) if place % SHARE):
+                case.add_marker(pytest.mark.deep)
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not import a file of slow tests where none is run: some load what nothing else does.
 
@@ -66,7 +82,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 ROOT = Path(__file__).parent
 SLOW_PAGES = {
-    *("docs/automata.md", "docs/blackboard.md", "docs/conformance.md", "docs/experiments.md"),
+    *("docs/audit.md", "docs/automata.md", "docs/blackboard.md", "docs/conformance.md"),
+    *("docs/drug.md", "docs/experiments.md", "docs/studies.md"),
     *("docs/labels.md", "docs/lan.md", "docs/lan_measures.md", "docs/languages.md"),
     *("docs/logic.md", "docs/odds.md", "docs/proofs.md", "docs/rad.md"),
     *("examples/labels/README.md", "examples/two_phase_commit/README.md"),

@@ -154,6 +154,7 @@ def test_a_formula_about_rules_that_are_left_out_says_why() -> None:
         [*pxp.check(pxp.System.load(table, writer()), "G reader.sum<=1")]
 
 
+@pytest.mark.deep
 def test_ids_of_different_types_are_never_equal() -> None:
     """A text is no object, whoever sends it."""
     two = pxp.build_automaton(
@@ -287,6 +288,7 @@ TWICE = writer(
 )
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("channel", ["sync", "fifo:1", "lossy+reordering:2"])
 def test_a_formula_names_a_tag_whatever_it_carries(channel: str) -> None:
     system = pxp.System.load(ADDING, TWICE, channel=channel)

@@ -120,6 +120,7 @@ def test_formulas_name_registers_and_parameters() -> None:
         assert {text: pxp.check(system, text)[0].status for text in expected} == expected
 
 
+@pytest.mark.deep
 def test_a_register_is_compared_with_any_number() -> None:
     """Also with those that it never has: what is asked then is true or false, and no slip."""
     system, met = retries(3), set(range(4))
@@ -362,6 +363,7 @@ def fixed(table: str) -> Automaton:
     return parse_automaton(table.replace('most"', '2"'))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("channel", sampled(["sync", "fifo:1", "lossy:2"], 3))
 def test_what_only_the_peer_bounds_is_found_by_exploring(channel: str) -> None:
     client, server = fixed(RETRY), parse_automaton(SEEN)

@@ -65,6 +65,7 @@ def test_a_session_comes_back_as_it_was(board: SqlBlackboard) -> None:
             assert again.closing(record.session) == board.closing(record.session)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("withheld", [False, True])
 def test_the_audit_is_the_same_with_texts_and_without(board: SqlBlackboard, withheld: bool) -> None:
     expected = audit(board)

@@ -186,6 +186,7 @@ def rows_of(connection: Connection, table: Table) -> Sequence[RowMapping]:
     return connection.execute(select(table)).mappings().all()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("dialect", "every_row"), [("sqlite", False), *WHOLE])
 def test_each_column_of_each_row_is_covered(board: SqlBlackboard, every_row: bool) -> None:
     """The sample tries each column on one row, and one row after the other."""

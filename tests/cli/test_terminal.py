@@ -115,6 +115,7 @@ def test_a_reader_who_goes_away_is_no_error(folder: Path, arguments: str) -> Non
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.deep
 def test_a_full_device_is_said_in_words(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

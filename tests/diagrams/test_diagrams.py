@@ -316,6 +316,7 @@ def ink(data: bytes) -> Image.Image:
     return grey.crop(grey.getbbox())
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", BUILTIN)
 def test_a_png_is_a_sensible_picture_with_text_in_it(name: str) -> None:
     diagram = state_diagram(builtin(name), marked="END")
@@ -438,6 +439,7 @@ def _separate(count: int) -> StateDiagram:
     return StateDiagram("", "", nodes, edges)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "diagram",
     [

@@ -129,6 +129,7 @@ def test_fuel_is_counted_alike_and_what_takes_more_is_given_up() -> None:
     assert graphviz(source, "svg") == drawn  # what was given up leaves nothing behind
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("style", [Style(), Style(paper="article")])
 def test_layouts_of_crossing_arrows_share_one_bound_of_work(
     monkeypatch: pytest.MonkeyPatch, style: Style

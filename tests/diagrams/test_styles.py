@@ -64,6 +64,7 @@ def said(svg: bytes) -> str:
     return " ".join(" ".join((text.text or "").split()) for text in found)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", BUILTIN)
 def test_an_automaton_fits_a_column_with_letters_that_can_be_read(name: str) -> None:
     diagram = state_diagram(builtin(name))

@@ -23,6 +23,7 @@ from pxp_fsm.experiments.statistics import (
 )
 
 
+@pytest.mark.deep
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
     from scipy.stats import binomtest
@@ -124,6 +125,7 @@ def group(name: str, sessions: Sessions) -> Outcomes:
 SESSIONS = st.lists(st.tuples(st.integers(1, 4), st.booleans()), min_size=1, max_size=12)
 
 
+@pytest.mark.deep
 @given(SESSIONS, SESSIONS)
 def test_a_contrast_is_statsmodels_regression_with_clustered_errors(
     first: Sessions, second: Sessions

@@ -95,6 +95,7 @@ def test_an_assignment_never_shows_its_database() -> None:
     assert "secret" not in repr(Assignment("postgresql://u:secret@h/n", "r", (Unit(1, 1, 2),)))
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("plugin")
 def test_units_carried_apart_make_the_run_that_one_process_makes(database: str) -> None:
     plan = replace(PLAN, instances="4", repetitions=2, carry=False)

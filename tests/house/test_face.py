@@ -20,6 +20,7 @@ from house import Module, modules
 import pxp_fsm as pxp
 from pxp_fsm import registry
 from pxp_fsm.sessions.session import Session
+from tests.sampling import sampled
 
 NAMES = [
     "Actor",
@@ -121,7 +122,7 @@ def lazy_packages() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", lazy_packages())
+@pytest.mark.parametrize("name", sampled(lazy_packages(), 8))
 def test_what_is_loaded_is_what_a_type_checker_reads(name: str) -> None:
     package = import_module(name)
     typed = typed_imports(modules()[name])

@@ -13,6 +13,7 @@ from tests.command_line import pxp, pxp_apart
 EXTRAS = ("numpy", "rdkit", "PIL", "scipy", "skimage", "cryptography", "jinja2")
 
 
+@pytest.mark.deep
 def test_without_any_extra_tasks_are_listed_and_refused_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

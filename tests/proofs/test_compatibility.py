@@ -347,6 +347,7 @@ def wide_system(seed: int) -> System | None:
         return None
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seeds", first_and_rest(120, 3_000))
 def test_what_is_known_within_a_capacity_is_what_the_definitions_say(seeds: range) -> None:
     met: dict[tuple[str, bool], int] = {}
@@ -404,6 +405,7 @@ def test_what_is_said_of_every_capacity_is_so_at_larger_ones(seeds: range) -> No
     assert min(met[Status.HOLDS], met[Status.FAILS], met[Status.UNKNOWN]) > 1, met
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seeds", first_and_rest(150, 4_000))
 def test_members_that_take_turns_are_as_safe_as_in_any_order(seeds: range) -> None:
     """Where the conditions hold in turns, what holds or fails there is what does in all states."""

@@ -96,6 +96,7 @@ def test_the_counts_are_those_of_a_plain_search(n: int, k: int, values: int) -> 
     assert swept.transitions == followed
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("values", [2, 3, 4, 8, pytest.param(12, marks=pytest.mark.deep)])
 def test_the_counts_are_pinned(values: int) -> None:
     reached = reach(PackedSessions(Interact(10, 4), values))

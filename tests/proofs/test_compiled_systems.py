@@ -262,6 +262,7 @@ ONE_ARENA = {**os.environ, "MALLOC_ARENA_MAX": "1"}
 """The C library takes 64 MB of addresses a thread otherwise, now and then."""
 
 
+@pytest.mark.deep
 def test_no_more_addresses_are_reserved_than_the_process_may_have() -> None:
     code = (
         "import resource\n"

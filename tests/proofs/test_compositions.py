@@ -66,6 +66,7 @@ def as_place(composition: Composition, state: int) -> Place:
     return Place(at, on_way, chosen or ("",) * len(at))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("guards", [0, 0.6])
 @pytest.mark.parametrize("seeds", first_and_rest(30, 250))
 def test_as_many_states_as_a_plain_explorer_finds(guards: float, seeds: range) -> None:
@@ -292,6 +293,7 @@ def test_many_states_are_explored_in_a_compiled_loop_and_cut_where_it_is_said() 
     assert verdicts["no-deadlock"].status is Status.UNKNOWN
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("operator", ["G", "AG"])
 def test_what_holds_in_every_state_is_decided_as_other_formulas_are(operator: str) -> None:
     met: dict[Status, int] = {}

@@ -182,6 +182,7 @@ def statement(document: Any) -> str:
         return "no statement"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("tamperings", [12, pytest.param(swept(400), marks=pytest.mark.deep)])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_is_accepted_after_tampering_says_what_the_certificate_said(

@@ -270,6 +270,7 @@ def test_the_automata_without_a_bound_are_small() -> None:
 # Comparisons
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "rules", [Interact(10, 3), Interact(6, 1), Pxp(), Pxp(2)], ids=["10", "6", "pxp", "pxp2"]
 )

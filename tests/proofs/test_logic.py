@@ -279,6 +279,7 @@ def test_a_fair_cycle_takes_what_it_must_and_still_waits_for_nothing() -> None:
     assert breaks(graph, parse("F G !p"), verdict.trace, verdict.cycle)
 
 
+@pytest.mark.deep
 def test_a_fair_lasso_is_real_and_fair() -> None:
     met = 0
     for seed in range(1_500):

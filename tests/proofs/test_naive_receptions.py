@@ -141,6 +141,7 @@ def test_what_is_left_for_who_has_ended_is_an_orphan_and_not_unspecified() -> No
     assert ("no-orphan-message", Status.FAILS) in agrees(system, channel, found)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("guards", [0, 0.6])
 @pytest.mark.parametrize("seeds", first_and_rest(10, 40))
 def test_the_standard_checks_are_the_same_under_symmetry(guards: float, seeds: range) -> None:

@@ -38,6 +38,7 @@ def test_verdicts_and_traces_agree_with_the_definition_on_single_runs(seeds: ran
     assert min(met[Status.HOLDS], met[Status.FAILS]) > len(seeds) // 10, met
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("runs", list(Runs))
 def test_finite_and_infinite_runs_are_told_apart(runs: Runs) -> None:
     for seed in range(100):

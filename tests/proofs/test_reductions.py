@@ -69,6 +69,7 @@ def statuses(found: dict[str, Verdict]) -> dict[str, Status]:
     return {name: verdict.status for name, verdict in found.items()}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("seeds", "least_met"),
     [(range(60), 8), pytest.param(range(60, 240), 20, marks=pytest.mark.deep)],

@@ -79,6 +79,7 @@ def accepts(found: Any, *tables: Any) -> bool:
     return bool(lines) and all(fine for fine, _ in lines)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", TABLES)
 def test_a_certificate_is_small_and_is_checked_by_one_file_that_imports_nothing_of_ours(
     name: str, tmp_path: Path

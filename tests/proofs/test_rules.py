@@ -325,6 +325,7 @@ def compare(system: System) -> None:
 # Three protocols, for all their parameters.
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "claims"),
     [
@@ -517,6 +518,7 @@ def test_what_relations_exclude_no_session_does(relations: str, ghosts: Any, cla
                 break
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("relations", "ghosts", "claims"), sampled(RELATED, 3), ids=lambda one: str(one)[:6]
 )

@@ -126,6 +126,7 @@ def everything(*, ends: bool) -> Graph:
     return Graph((edges,) * len(states) + ((),) * (len(states) * ends), tuple(states * (1 + ends)))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("runs", Runs)
 def test_random_formulas_are_satisfiable_if_some_run_of_all_satisfies_them(runs: Runs) -> None:
     agree_with_a_search_of_everything(range(20), runs)

@@ -184,6 +184,7 @@ EXPLORED: dict[str, Asked] = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "name", sampled(["noisy", "reflexive", "tolerance", "equivalence", "no reflexive"], 2)
 )

@@ -373,6 +373,7 @@ def test_arrays_keep_their_places_while_the_memory_grows() -> None:
     assert list(first) == [2, -4, 1 << 62]
 
 
+@pytest.mark.deep
 def test_more_than_there_is_room_for_is_too_large() -> None:
     from proofs.core.explore import TooLarge
 

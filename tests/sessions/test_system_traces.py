@@ -79,6 +79,7 @@ def followed(seed: int) -> tuple[str, int]:
     return system.channel.name, ran
 
 
+@pytest.mark.deep
 def test_counterexamples_over_every_channel_are_run_from_their_files() -> None:
     ran = Counter[str]()
     for seed in range(25):

@@ -84,6 +84,7 @@ def test_nothing_of_a_link_is_a_command_in_the_project(work: Any, tmp_path: Path
     assert "test_every_check_holds" in done.stdout
 
 
+@pytest.mark.deep
 def test_verdicts_are_by_the_parameters_of_a_system_that_is_too_large_to_be_shown(
     work: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,6 +128,7 @@ def _walks(views: Views, number: int, length: int) -> Iterator[list[int]]:
         yield walk
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("names", "channel"),
     [

@@ -118,6 +118,7 @@ TABLES = {"interact": 96, "asking": 50}
 """How many other tables there are with one row changed."""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "every"),
     [("interact", 8), ("asking", 5), *(pytest.param(n, 1, marks=pytest.mark.deep) for n in TABLES)],
@@ -214,6 +215,7 @@ def test_twenty_messages(runner: asyncio.Runner) -> None:
 BOUNDS = [(11, 3), (9, 3), (10, 2), (10, 9)]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("n", "k"),
     [(11, 3), (10, 4), *(pytest.param(*one, marks=pytest.mark.deep) for one in BOUNDS[1:])],

@@ -62,6 +62,7 @@ def test_the_shortest_sequence_that_shows_a_bug(tmp_path: Path) -> None:
     assert "expected !CLOSE, got refused." in way
 
 
+@pytest.mark.deep
 def test_for_other_tools(tmp_path: Path) -> None:
     done = pxp(f"{OWN} --bug", "--timeout", "60", "--json", "--extra-states", "0", cwd=tmp_path)
     assert done.returncode == 1
@@ -153,6 +154,7 @@ def test_a_program_in_shell(tmp_path: Path) -> None:
     assert said.startswith("CONFORMS to interact: 248 tests, 788 inputs")
 
 
+@pytest.mark.deep
 def test_a_program_in_javascript(tmp_path: Path) -> None:
     if shutil.which("node") is None:
         pytest.skip("node is not here")

@@ -59,6 +59,7 @@ def table_of(name: str) -> Automaton:
     return builtin(name) if name in BUILTIN else load_automaton(ASKING)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("name", "capacity", "end"), SOON)
 def test_every_row_guard_outcome_and_refusal_is_tried(name: str, capacity: int, end: str) -> None:
     coverage = drive(table_of(name), ENDS[end], capacity=capacity, examples=15)
@@ -262,6 +263,7 @@ rows = [
 """
 
 
+@pytest.mark.deep
 def test_two_tables() -> None:
     client, server = parse_automaton(CLIENT), parse_automaton(SERVER)
     coverage = drive(client, peer=server, examples=20)

@@ -281,6 +281,7 @@ def test_of_another_kind():
 """
 
 
+@pytest.mark.deep
 def test_marker_fixture_and_checks_in_a_project(tmp_path: Path) -> None:
     (tmp_path / "door.toml").write_text(to_toml(TABLE), "utf-8")
     (tmp_path / "mine.toml").write_text(to_toml(TABLE), "utf-8")

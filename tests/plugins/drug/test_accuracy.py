@@ -86,6 +86,7 @@ def naive(bodies: list[Body]) -> dict[int, list[bool]]:
     return found
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("carry", [True, pytest.param(False, marks=pytest.mark.deep)])
 def test_a_model_is_asked_with_what_it_had_heard(table: Table, carry: bool) -> None:
     with SqlBlackboard(":memory:") as board:
@@ -200,6 +201,7 @@ def replayed_alone(examination: Examination, cut: Cut) -> object:
     return machine.lessons, tuple(earlier), names[0] if len(names) == 1 else ""
 
 
+@pytest.mark.deep
 def test_the_command_asks_and_prints(table: Table, tmp_path: Path) -> None:
     where = str(tmp_path / "b.sqlite")
     with SqlBlackboard(where) as board:

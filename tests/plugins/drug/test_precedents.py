@@ -199,6 +199,7 @@ def test_building_extracts_what_changes_and_counts_what_cannot_be_read() -> None
     assert build.build(MAPPED[::-1], processes=2) == (content, left_out)
 
 
+@pytest.mark.deep
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10_000))
 def test_no_weights_near_the_fitted_ones_are_more_likely(seed: int) -> None:

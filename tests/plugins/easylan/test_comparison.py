@@ -87,6 +87,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Measured]:
         ]
 
 
+@pytest.mark.deep
 def test_all_handle_what_they_are_trained_with_and_only_rules_carry_over(
     measured: list[Measured],
 ) -> None:

@@ -75,6 +75,7 @@ def test_the_distance_from_the_translator_is_known_exactly(example: dict[str, An
     assert sum(step.operation == "connect" for step in found.steps) == 5
 
 
+@pytest.mark.deep
 def test_the_example_runs_as_it_stands(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(FRENCH / "train.py")],

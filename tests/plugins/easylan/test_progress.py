@@ -405,6 +405,7 @@ def test_a_network_is_trained_by_one_process_at_a_time(folder: Path) -> None:
     ]
 
 
+@pytest.mark.deep
 def test_other_examples_begin_a_training_anew_and_a_broken_file_says_what_to_do(
     folder: Path,
 ) -> None:

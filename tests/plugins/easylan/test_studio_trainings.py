@@ -39,6 +39,7 @@ def _solver(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.deep
 def test_a_training_goes_on_after_each_answer_in_another_server(tmp_path: Path) -> None:
     path, model = _solver(tmp_path), script_file(tmp_path, *UPDATE)
     confirm = {"kind": "Act", "choice": "confirm", "result": None, "hint": "", "distance": 0}

@@ -89,6 +89,7 @@ def compare(*words: str) -> Result:
 MODEL = ("--machine", "script:script.json")
 
 
+@pytest.mark.deep
 def test_comparing_trains_three_networks_and_leaves_them_with_their_sessions(folder: Path) -> None:
     done = compare("parity.toml", *MODEL, "--set", "seeds=1,2", "--set", "developer=edits:0.5")
     assert done.exit_code == 0, done.output

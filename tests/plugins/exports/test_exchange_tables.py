@@ -79,6 +79,7 @@ def test_what_is_written_keeps_to_the_rules_of_scxml(table: Automaton) -> None:
         assert element.get("target", "#_") in ids or element.get("target", "#_").startswith("#_")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", BUILTIN)
 def test_another_scxml_engine_moves_as_the_table_does(name: str) -> None:
     """python-statemachine, in every state: whatever is received, chosen, decided or happens."""

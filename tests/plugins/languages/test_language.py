@@ -50,6 +50,7 @@ def test_json_holds_exact_numbers_as_text() -> None:
     assert sum(map(int, found["lengths"])) == int(found["count"])
 
 
+@pytest.mark.deep
 def test_one_is_compared_with_another_by_shortest_witnesses() -> None:
     told = language("interact/tolerance", "equivalence").output
     assert "The first and the second: includes it.\n" in told
@@ -116,6 +117,7 @@ def test_classes_and_other_languages_cut_one_down(recorded: str) -> None:
     assert only == "m:INIT h:RATIFY m:REFUTE h:REJECT\n"
 
 
+@pytest.mark.deep
 def test_the_automaton_is_drawn(tmp_path: Path) -> None:
     file = tmp_path / "any.svg"
     language("interact(any,3)/tolerance", "-o", str(file))

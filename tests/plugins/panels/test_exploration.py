@@ -178,6 +178,7 @@ def test_commit_does_not_keep_the_replies_of_two() -> None:
     assert replies_of(space) > set(REPLIES.items())
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("agents", "k", "rule"),
     [
@@ -219,6 +220,7 @@ def _replied(of: PanelModel) -> set[tuple[str, str]]:
     return {(received, tag) for received, tag in found if received in REPLIES}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("agents", "k", "rule", "free_term"),
     [

@@ -40,6 +40,7 @@ def program(argument: str = "0") -> str:
     return f"program:{sys.executable} -S -E first.py {argument}"
 
 
+@pytest.mark.deep
 def test_programs_are_the_machines_of_a_panel_and_are_asked_as_published(folder: Path) -> None:
     names = ",".join([program(), program(), program("1")])
     ran = command(*LABELS, "--agents", "3", "--machine", names, cwd=folder)

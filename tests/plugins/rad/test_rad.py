@@ -421,6 +421,7 @@ def test_control_keeps_what_is_right_and_refuses_what_is_wrong() -> None:
     assert kept["wrong"] <= kept["right"] // 2
 
 
+@pytest.mark.deep
 def test_a_copy_of_the_machine_learns_apart() -> None:
     machine, wrong = untaught(), first_wrong()
     before = machine.prediction(wrong.instance)

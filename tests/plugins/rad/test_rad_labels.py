@@ -101,6 +101,7 @@ def test_the_radiograph_says_yes_where_it_sees_the_finding_and_learns_it() -> No
     assert one.prediction(row.instance) == ("yes" if "Cardiomegaly" in seen else "no")
 
 
+@pytest.mark.deep
 def test_a_run_asks_about_one_label_and_is_another_experiment() -> None:
     plan = Plan("rad", instances="2", label="pneumonia")
     with SqlBlackboard(":memory:") as board:
