@@ -107,6 +107,19 @@ def test_a_run_that_satisfies_a_formula_is_found_where_there_is_one(seeds: range
     assert len(seeds) < found < 2 * len(seeds)
 
 
+@pytest.mark.parametrize(
+    ("text", "satisfiable"),
+    [
+        ("q & X (p & !q & (p S q))", True),
+        ("!q & X (!q & (p S q))", False),
+        ("q & !p & X (q & !p & (p T q))", True),
+        ("!q & X (q & !p & (p T q))", False),
+    ],
+)
+def test_since_and_triggered_are_what_the_state_before_says(text: str, satisfiable: bool) -> None:
+    assert (satisfying_run(parse(text)) is not None) is satisfiable
+
+
 def _holds(atom: Formula, true: frozenset[str]) -> bool:
     return isinstance(atom, Atom) and atom.name in true
 

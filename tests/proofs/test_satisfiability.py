@@ -80,10 +80,6 @@ def test_terms_of_a_theory_are_not_read() -> None:
         ("F (p & (q S r)) & G (r -> X X !q & X !p)", True),
         ("G (H p -> X p) & p & F !p", False),
         ("F (q T r) & G !r", False),
-        ("q & X (p & !q & (p S q))", True),
-        ("!q & X (!q & (p S q))", False),
-        ("q & !p & X (q & !p & (p T q))", True),
-        ("!q & X (q & !p & (p T q))", False),
     ],
 )
 def test_operators_of_the_past_are_taken_away(text: str, satisfiable: bool) -> None:
