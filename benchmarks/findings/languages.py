@@ -21,8 +21,8 @@ from pxp_fsm.plugins.languages.explanation import (
 )
 from pxp_fsm.protocol.rules import Interact, Pxp
 
-_LENGTHS = (3, 4, 5, 10, 20, 50, 100)
-_COUNTED = ((2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2), (6, 3), (10, 3), (20, 3))
+_LENGTHS = (3, 5, 10, 20, 100)
+_COUNTED = ((3, 1), (4, 1), (5, 1), (10, 3), (20, 3))
 
 
 def words() -> Mapping[str, str]:

@@ -24,15 +24,13 @@ from proofs.requests import Request
 from proofs.sessions.model import AGENTS, SessionModel, SessionState, tag_of
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import replay
-from proofs.systems import Composition, System
-from pxp_fsm import defaults
 from pxp_fsm.analysis.counterexamples import bounds_of, chart
 from pxp_fsm.diagrams import Diagram, sequence_chart, write
 from pxp_fsm.plugins.easylan import proofs as networks
 from pxp_fsm.plugins.easylan.decisions import AGENT, PIPELINE
 from pxp_fsm.plugins.easylan.proofs import Pipeline
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption
-from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.protocol.rules import Pxp
 
 _NETWORKS_TEMPLATE = Path(__file__).with_name("networks_page.md")
 
@@ -123,7 +121,6 @@ def find() -> Findings:
         "claims": "\n".join(_claims(lines)),
         "unconditional": "\n".join(_unconditional(lines)),
         **languages.words(),
-        "sizes": "\n".join(_sizes()),
         "longest": _longest_lengths(),
         "longest_tags": ", ".join(map(tag_of, _longest(1).steps)),
         "verdicts": str(len(lines)),
@@ -244,21 +241,6 @@ def _without(claim: Claim, own: Mapping[str, Result]) -> str:
         return "–"
     shortest = min(largest.values(), key=lambda line: len(_shown(line)))
     return f"{shortest.assumptions}: {_shown(shortest)}"
-
-
-def _sizes() -> Iterator[str]:
-    yield "| product | states | transitions |"
-    yield "|---|---|---|"
-    for name in ("interact", "pxp", "pxp_hang_up"):
-        pairs = explore(Composition(System.load(name)))
-        yield f"| {name}, free guards | {pairs.states} | {pairs.transitions} |"
-    for name, assumptions in NAMED.items():
-        every: tuple[Rules, ...] = (Interact(), Pxp(), Pxp(defaults.K))
-        for rules in every:
-            model = SessionModel(rules, Theory(assumptions), observes=rules.n is not None)
-            space = explore(model)
-            title = model.name.replace("()", "")
-            yield f"| {title}, {name} | {space.states} | {space.transitions} |"
 
 
 def _longest(k: int) -> Trace[SessionState]:
