@@ -246,7 +246,7 @@ def page(pictures: Path) -> Iterator[str]:
     yield (
         "The replies of two are RATIFY to RATIFY, RATIFY to REVISE and REJECT to REJECT, TERM "
         f"aside; where the table says no, {broken} are answered otherwise too. "
-        f"{'Each rule and schedule without an end has' if ends_fair else 'Not each without an end has'} "
+        f"{'Each' if ends_fair else 'Not each'} rule and schedule without an end has "
         "an endless session that is fair: everybody who owes a message speaks again and again."
     )
     yield ""
