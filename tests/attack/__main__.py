@@ -33,10 +33,9 @@ What is stored survives whatever stops a run, what is spent stays within its cap
 in who has no right to. One command attacks all of it, at any length:
 
     make attack ROUNDS=1000                # all attacks
-    python -m tests.attack 10000 labs      # one of them
-    python -m tests.attack 17:18 caps      # one round again, as a failing one says
+    python -m tests.attack 17:18 caps      # one round of one attack, as a failing one says
 
-Everything that is drawn in a round is drawn from its number. `make test-deep` makes the first
+Everything in a round is drawn from its number. `make test-deep` makes the first
 round, beside kills at exact system calls, a PostgreSQL restarted under a run, full disks,
 and workers whose parent is killed.
 
