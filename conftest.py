@@ -55,8 +55,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Try a quarter of the cases of a test with many, spread over its table; the others are deep.
 
-    What checks the house itself is tried whole: a change is taken in after it.
+    What checks the house itself is tried whole: a change is taken in after it. So is everything
+    under a profile of somebody else's, such as that of the mutants.
     """
+    if settings.get_current_profile_name() not in ("sample", "whole"):
+        return
     tables: dict[str, list[pytest.Item]] = {}
     for item in items:
         if hasattr(item, "callspec") and not item.get_closest_marker("deep"):
