@@ -116,24 +116,29 @@ def by_module(
     return "\n".join(lines) + "\n"
 
 
-def page(found: Iterable[tuple[Mutant, str]], table: str) -> str:
+def surviving(found: Iterable[tuple[Mutant, str]], table: str) -> str:
+    """The mutants that survive, of modules that the `table` has them of."""
+    files = {file for file, _, row in _rows(table) if row["survives"]}
+    left = sorted(
+        str(mutant)
+        for mutant, by in found
+        if mutant.file in files and kind(mutant, by) == "survives"
+    )
+    return (
+        "\n".join(["## Surviving", "", *([f"- {_code(one)}" for one in left] or ["None."])]) + "\n"
+    )
+
+
+def page(table: str) -> str:
     """The page about the mutants that were tried: the `table` by module, summed by folder."""
     folders: dict[str, Counter[str]] = {}
-    surviving = set()
     for file, size, row in _rows(table):
         counts = Counter({"changes": size, **row})
         for folder in (file.rpartition("/")[0], "all"):
             folders.setdefault(folder, Counter()).update(counts)
-        if row["survives"]:
-            surviving.add(file)
     every = folders.pop("all", Counter[str]())
     total, done = every["changes"], sum(every[one] for one in KINDS)
     rest = "" if done == total else " Where not all were tried, it is every Nth."
-    left = sorted(
-        str(mutant)
-        for mutant, by in found
-        if mutant.file in surviving and kind(mutant, by) == "survives"
-    )
     lines = [
         "# Mutants",
         "",
@@ -148,17 +153,13 @@ def page(found: Iterable[tuple[Mutant, str]], table: str) -> str:
         "comparison; *no end* runs until it is stopped. No call can tell an *equivalent* change",
         "from the code;",
         f"`{EQUIVALENTS.relative_to(ROOT)}` has the reason for each, and",
-        f"`{BY_MODULE.relative_to(ROOT)}` the table by module.",
+        f"`{BY_MODULE.relative_to(ROOT)}` the table by module, and every change that survives.",
         "Changes of tables and their rules: [proofs](proofs.md#what-the-checks-would-miss).",
         "",
         f"| folder | changes | tried | {' | '.join(KINDS)} |",
         f"|---|--:|--:|{'--:|' * len(KINDS)}",
         *(_row(f"`{folder}`", row["changes"], row) for folder, row in sorted(folders.items())),
         _row("all", total, every),
-        "",
-        "## Surviving",
-        "",
-        *([f"- {_code(one)}" for one in left] or ["None."]),
     ]
     return "\n".join(lines) + "\n"
 
@@ -216,8 +217,8 @@ def main(arguments: list[str]) -> None:
         every = shuffled()
         found = [(mutant, done[mutant.key]) for mutant in every if mutant.key in done]
         table = by_module(found, every, BY_MODULE.read_text("utf-8"))
-        BY_MODULE.write_text(table, "utf-8")
-        PAGE.write_text(page(found, table), "utf-8")
+        BY_MODULE.write_text(f"{table}\n{surviving(found, table)}", "utf-8")
+        PAGE.write_text(page(table), "utf-8")
 
 
 if __name__ == "__main__":
