@@ -15,7 +15,7 @@ from string import Template
 
 from findings import languages
 from proofs.check import answer
-from proofs.claims.catalogue import CLAIMS, NAMED, Claim
+from proofs.claims.catalogue import CLAIMS, Claim
 from proofs.claims.checking import Bounds, ClaimChecker
 from proofs.core.explore import Trace, explore
 from proofs.core.properties import longest_run
@@ -165,15 +165,12 @@ def _shown(line: Result) -> str:
 
 
 def _claims(lines: Iterable[Result]) -> Iterator[str]:
-    """One row per claim with assumptions: where it holds, how far, and what happens without."""
-    yield "| claim | name | holds for | how far | without, for instance |"
-    yield "|---|---|---|---|---|"
+    """One row per claim with assumptions: where it holds, and how far."""
+    yield "| claim | name | holds for | how far |"
+    yield "|---|---|---|---|"
     for claim, own in _shown_claims(lines):
         if frozenset() not in claim.suffices:
-            yield (
-                f"| {claim.title} | `{claim.id}` | {_where(claim)} | "
-                f"{_how_far(claim, own)} | {_without(claim, own)} |"
-            )
+            yield f"| {claim.title} | `{claim.id}` | {_where(claim)} | {_how_far(claim, own)} |"
 
 
 def _unconditional(lines: Iterable[Result]) -> Iterator[str]:
@@ -227,20 +224,6 @@ def _how_far(claim: Claim, own: Mapping[str, Result]) -> str:
     if not for_all:
         return told
     return f"{everywhere} for {for_all[0]}; {told}"
-
-
-def _without(claim: Claim, own: Mapping[str, Result]) -> str:
-    """A shortest counterexample among those for each thing that it cannot do without."""
-    fails = {n: line for n, line in own.items() if line.verdict.status is Status.FAILS}
-    largest = {n: line for n, line in fails.items() if n not in NAMED or not claim.suffices}
-    if Assumption.TRANSITIVE in claim.needs:
-        largest["tolerance"] = fails["tolerance"]
-    if not claim.suffices:
-        largest = {"equivalence": fails["equivalence"]}
-    if not largest:
-        return "–"
-    shortest = min(largest.values(), key=lambda line: len(_shown(line)))
-    return f"{shortest.assumptions}: {_shown(shortest)}"
 
 
 def _longest(k: int) -> Trace[SessionState]:

@@ -6,8 +6,22 @@ what they share, so whatever is possible for the values in play is possible what
 before. A state therefore keeps how the latest two values are related and nothing of their
 identity, and the result is that for any number of values.
 
+Every session is a run of this model: take the values in play as points, two points for two messages
+with the same value, related as their values are. Each law holds of these points, and the model
+allows every relation that the laws allow.
+
+Every run is a session. Along a run, build a relation R on all values so far. Let B be these values
+with the relation built, A, a part of B, the two that are kept, and C = A and c with the relation
+that the step chose; on A both are the same. Relate the values of B as in B and those of C as in C.
+If the laws include *transitive*, relate also b of B to c if R(b, a) in B and R(a, c) in C for some
+a of A, and c to b if R(c, a) and R(a, b). This changes nothing within B or C, and keeps each law: a
+step over two values of A can be taken through either of B and C, where the law holds. So at the
+run's end there are values and relations with which two agents take it. A violation needs only c,
+two values of B and two of A, which is why the checker can try it by enumeration.
+
 Without *deterministic* a relation is no set of pairs: each answer is free, but for a value that is
-compared with itself where *reflexive* holds.
+compared with itself where *reflexive* holds. Then equality of values is built by the same argument.
+PXP never compares a point with itself, so its relations may be taken for reflexive.
 
 `Judgements` says what both may answer at a message, and what the decision functions make of it. It
 remembers that: at later messages, and in other states with the same data, the same is possible.

@@ -131,11 +131,12 @@ def state_machine(
     """A Hypothesis state machine in which an agent of `table` talks to one of `peer`.
 
     `build` makes the agents under test, `peer_build` the other ones (by default alike); `peer` is
-    by default the same table. Its rules go for a case (an agent in a state, and what is done to it
-    there) by the shortest way that the tables give, first for those that the example has not tried
-    yet; or try anything, where it is. What agents and channel do is compared at each step. Choices
-    depend on the example alone, so examples shrink and are found again. `coverage` collects what
-    was tried; the machine's `TestCase` runs it under unittest or pytest.
+    by default the same table; `capacity` makes the channel a queue. Its rules go for a case (an
+    agent in a state, and what is done to it there) by the shortest way that the tables give, first
+    for those that the example has not tried yet; or try anything, where it is. What agents and
+    channel do is compared at each step. Choices depend on the example alone, so examples shrink and
+    are found again. `coverage` collects what was tried; the machine's `TestCase` runs it under
+    unittest or pytest.
 
     Raises `UsageError` without Hypothesis, and what `CoverPlan` raises.
     """
