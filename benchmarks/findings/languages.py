@@ -22,7 +22,7 @@ from pxp_fsm.plugins.languages.explanation import (
 from pxp_fsm.protocol.rules import Interact, Pxp
 
 _LENGTHS = (3, 5, 10, 20, 100)
-_COUNTED = ((3, 1), (4, 1), (5, 1), (10, 3), (20, 3))
+_COUNTED = ((3, 1), (4, 1), (5, 1))
 
 
 def words() -> Mapping[str, str]:
