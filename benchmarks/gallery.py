@@ -41,7 +41,7 @@ PICTURES = (
     ),
     Picture(
         "An automaton with its registers",
-        "A frame for each state as written; in it what the registers hold.",
+        "A frame for each written state; in it what the registers hold.",
         ("pxp draw interact --with n=2,k=1 --no-title -o registers.svg",),
         ("registers.svg",),
     ),
@@ -53,7 +53,7 @@ PICTURES = (
     ),
     Picture(
         "A system",
-        "Its members, and what they may send to each other.",
+        "Its members, and what they may send.",
         (f"pxp draw {COMMIT}/two_phase.toml --no-title -o system.svg",),
         ("system.svg",),
     ),
@@ -83,8 +83,7 @@ PICTURES = (
     ),
     Picture(
         "Messages in buffers",
-        "An arrow slants from the sending to the receiving of its message. In a terminal, the same "
-        "are lines of text.",
+        "An arrow slants from sending to receiving. A `.txt` is for terminals.",
         (
             f"pxp draw {PUSH}/push.toml --counterexample no-deadlock -o buffers.svg",
             f"pxp draw {PUSH}/push.toml --counterexample no-deadlock -o buffers.txt",
@@ -102,7 +101,7 @@ PICTURES = (
     ),
     Picture(
         "A session of a panel",
-        "A lifeline for each agent; an arrow says which message it answers, and has what is new.",
+        "A lifeline for each agent; an arrow names the message that it answers, and what is new.",
         (
             "pxp run drug --agents 3 --protocol pxp --k 1 --database panels.sqlite",
             "pxp draw drug-1/1/11 --database panels.sqlite -o panel.svg",
@@ -117,8 +116,8 @@ PICTURES = (
     ),
     Picture(
         "Figures of a report",
-        "Intelligible sessions by message, with the numbers that the papers publish; accuracy by "
-        "message; the flow of tags, with bands as wide as the sessions in them are many.",
+        "Intelligible sessions by message, with published numbers; accuracy by message; the flow "
+        "of tags.",
         ("pxp report runs.sqlite --for neurips --figures figures",),
         (
             "figures/rad-1-curves.svg",
@@ -135,8 +134,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     parts = [
         "# Gallery\n",
-        "Every kind of picture, with the command that drew it. `make gallery` draws all of them "
-        "anew.\n",
+        "Every kind of picture, with its command. `make gallery` draws all anew.\n",
     ]
     with tempfile.TemporaryDirectory() as work:
         Path(work, "examples").symlink_to(ROOT / "examples")
@@ -151,7 +149,10 @@ def main() -> None:
             for file in picture.files:
                 content = Path(work, file).read_text("utf-8")
                 if file.endswith(".txt"):
-                    parts.append(f"```text\n{content.rstrip()}\n```\n")
+                    drawing = "\n\n".join(
+                        content.split("\n\n")[:2]
+                    )  # what is said below is left out
+                    parts.append(f"```text\n{drawing}\n```\n")
                 else:
                     name = Path(file).name
                     (folder / name).write_text(content, "utf-8")

@@ -24,7 +24,7 @@ from typing import Protocol
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.documents import text_of
-from pxp_fsm.errors import DataError, FileError, UsageError, quoted
+from pxp_fsm.errors import DataError, FileError, UsageError, counted, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Answer, Instance, text_problem
 from pxp_fsm.tasks.task import DataRow, DataSet
@@ -250,6 +250,11 @@ def split(
     return [{**row, "set": of[line]} for line, row in rows if line in of]
 
 
+def _size(name: str, rows: int) -> str:
+    """`1 session`, `2 sessions`; `validation` and `test` have no plural."""
+    return counted(rows, name.removesuffix("s")) if name.endswith("s") else f"{rows:,} {name}"
+
+
 def _objects(text: str, table: Path) -> Iterator[Record]:
     for line, written in enumerate(text.split("\n"), start=1):
         if not written.strip():
@@ -324,7 +329,7 @@ class _Reader:
             self._faults.append(f"{self._table}: no row is for sessions")
         if self._faults:
             raise FileError(self._faults)
-        sizes = ", ".join(f"{len(rows)} {name}" for name, rows in sets.items() if rows)
+        sizes = ", ".join(_size(name, len(rows)) for name, rows in sets.items() if rows)
         sessions, validation, test, examples = (tuple(rows) for rows in sets.values())
         origin = f"{self._table.name} ({sizes}{'' if drawn is None else ', drawn'})"
         return DataSet(origin, sessions, validation, test, examples=examples)

@@ -30,32 +30,31 @@ TEXT = """\
 # Reliability
 
 What is stored survives whatever stops a run, what is spent stays within its caps, and nobody comes
-in who has no right to. One command attacks all of it, at any length:
+in without a right. One command attacks all of it:
 
     make attack ROUNDS=1000                # all attacks
-    python -m tests.attack 17:18 caps      # one round of one attack, as a failing one says
+    python -m tests.attack 17:18 caps      # one round of one attack
 
-Everything in a round is drawn from its number. `make test-deep` makes the first
-round, beside kills at exact system calls, a PostgreSQL restarted under a run, full disks,
-and workers whose parent is killed.
+Everything in a round is drawn from its number. `make test-deep` makes the first round, beside kills
+at exact system calls, a PostgreSQL restarted under a run, full disks, and workers whose parent is
+killed.
 
 | attack | what is done |
 |---|---|
 {attacks}
 
-A simulated lab is an experiment of a few sessions with models behind HTTP, some with a judge, a
-cap, or a person at the terminal. The process is killed at any await, statement, commit or billed
-request; the disk or the connection fails at any statement; servers reply with errors, cut or
-invalid JSON, or bill nothing; a person leaves in mid-sentence, or never answers. The lab is resumed
-until it is done. Then its messages, judgements and endings are those of the same lab undisturbed,
-but for a session that ended as late, which holds the first of them; no more was billed than is
-stored, and that is within the caps; the hash chain verifies; export and import give the same
-database.
+A simulated lab is a few sessions with models behind HTTP, some with a judge, a cap, or a person at
+the terminal. The process is killed at any await, statement, commit or billed request; the disk or
+the connection fails at any statement; servers reply with errors, cut or invalid JSON, or bill
+nothing; a person leaves in mid-sentence, or never answers. The lab is resumed until it is done.
+Then messages, judgements and endings are those of the same lab undisturbed, but for a session that
+ended as late, which holds the first of them; no more was billed than is stored, within the caps;
+the hash chain verifies; export and import give the same database.
 
-A statement that fails is tried again where the connection was cut, for as long as the
-blackboard is patient; a failed disk stops the run, which is resumed at its next message.
+Where a connection was cut, a failed statement is tried again as long as the blackboard is patient;
+a failed disk stops the run, which is resumed at its next message.
 
-`python -m tests.attack ROUNDS` prints how often what struck; with `--write` it writes this page.
+`python -m tests.attack ROUNDS` prints what struck; with `--write` it writes this page.
 Its last run had {rounds} rounds, and struck {struck}. Nothing was lost,
 no cap was passed, nobody was admitted, and every change was noticed.
 """

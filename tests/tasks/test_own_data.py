@@ -169,3 +169,19 @@ def test_what_cannot_be_selected_is_refused(
     written(tmp_path / "data", [row("a b")])
     said = run("select", "data", *arguments)
     assert (said.exit_code, says in said.stderr) == (2, True), said.stderr
+
+
+@pytest.mark.parametrize(
+    ("sets", "sizes"),
+    [
+        (("sessions", "examples"), "1 session, 1 example"),
+        (("sessions", "sessions", "validation", "test"), "2 sessions, 1 validation, 1 test"),
+    ],
+)
+def test_one_row_is_one_session(tmp_path: Path, sets: tuple[str, ...], sizes: str) -> None:
+    rows = [
+        {"set": name, "x": f"x{place}", "prediction": "y", "explanation": "e"}
+        for place, name in enumerate(sets)
+    ]
+    write_records(tmp_path / "data.csv", rows)
+    assert read_data(tmp_path).origin == f"data.csv ({sizes})"
