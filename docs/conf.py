@@ -30,6 +30,7 @@ from pxp_fsm.plugins.easylan import serialization as training
 from pxp_fsm.plugins.easylan.experiments.developers import FOLLOWED
 from pxp_fsm.plugins.easylan.experiments.tasks import NETWORK_TASK
 from pxp_fsm.plugins.easylan.model.files import NETWORK
+from pxp_fsm.plugins.gateway.policy import POLICY
 from pxp_fsm.plugins.studies.files import STUDY
 
 HERE = Path(__file__).parent
@@ -70,6 +71,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "A recorded developer": FOLLOWED.schema,
     "What a training tells and is told": training.schema,
     "A study": STUDY.schema,
+    "A policy of a gateway": POLICY.schema,
     "A mapping of a recording": MAPPING.schema,
     "A catalogue of models": CATALOGUE.schema,
     "A script of a model": SCRIPT.schema,

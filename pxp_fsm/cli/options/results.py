@@ -139,8 +139,8 @@ class AuditOptions:
     Each session is replayed through its protocol's automaton, from its tags and from the recorded
     answers of MATCH and AGREE. The audit reports messages that no correct agent could have sent;
     sessions that only noisy judges allow (with the answers that contradict each other); sessions
-    that a tolerance allows but no equivalence does (with the chain of similar texts); and stored
-    classes that do not follow from the definitions.
+    that a tolerance allows but no equivalence does (with the chain of similar texts); and endings
+    that the rules do not give.
 
     Exit code 1: the audit found something that correct agents and intact records never produce.
     Contradictions of judges are not counted as such.
