@@ -156,7 +156,7 @@ def main() -> None:
                 else:
                     name = Path(file).name
                     (folder / name).write_text(content, "utf-8")
-                    parts.append(f"![{picture.title}](pictures/gallery/{name})\n")
+                    parts.append(f"![{Path(file).stem}](pictures/gallery/{name})\n")
     (DOCS / "gallery.md").write_text("\n".join(parts), "utf-8")
 
 

@@ -51,9 +51,6 @@ Then messages, judgements and endings are those of the same lab undisturbed, but
 ended as late, which holds the first of them; no more was billed than is stored, within the caps;
 the hash chain verifies; export and import give the same database.
 
-Where a connection was cut, a failed statement is tried again as long as the blackboard is patient;
-a failed disk stops the run, which is resumed at its next message.
-
 `python -m tests.attack ROUNDS` prints what struck; with `--write` it writes this page.
 Its last run had {rounds} rounds, and struck {struck}. Nothing was lost,
 no cap was passed, nobody was admitted, and every change was noticed.
