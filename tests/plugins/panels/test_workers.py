@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import pytest
 
@@ -92,6 +93,12 @@ def test_a_panel_that_is_killed_again_and_again_is_as_if_it_had_not_been(
     assert kill(database, KILLS, 1, 4, {"agents": 3, **plan}) >= 1
 
 
+def sessions() -> list[pxp.Session]:
+    """The sessions that this process holds."""
+    gc.collect()
+    return [held for held in gc.get_objects() if isinstance(held, pxp.Session)]
+
+
 @pytest.mark.deep
 def test_of_many_sessions_few_are_held_at_once() -> None:
     """What is held does not grow with the sessions of a run: here three times those at once."""
@@ -99,9 +106,9 @@ def test_of_many_sessions_few_are_held_at_once() -> None:
 
     def count(step: runs.Progress) -> None:
         if step.event is None and step.repetition % 12 == 0:
-            gc.collect()
-            live.append(sum(isinstance(one, pxp.Session) for one in gc.get_objects()))
+            live.append(sum(session not in of_other_tests for session in sessions()))
 
+    of_other_tests = WeakSet(sessions())
     with SqlBlackboard(":memory:") as board:
         run = runs.start(plan(5, 48), board)
         run.execute(count)
