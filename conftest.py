@@ -88,7 +88,7 @@ SLOW_PAGES = {
     *("docs/audit.md", "docs/automata.md", "docs/blackboard.md", "docs/conformance.md"),
     *("docs/drug.md", "docs/experiments.md", "docs/studies.md"),
     *("docs/labels.md", "docs/lan.md", "docs/lan_measures.md", "docs/languages.md"),
-    *("docs/logic.md", "docs/odds.md", "docs/proofs.md", "docs/rad.md"),
+    *("docs/logic.md", "docs/odds.md", "docs/proofs.md", "docs/rad.md", "docs/reports.md"),
     *("examples/labels/README.md", "examples/two_phase_commit/README.md"),
 }
 """Pages with much to compute; what they show is tested elsewhere. `make test-deep` runs them."""

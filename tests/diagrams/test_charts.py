@@ -174,6 +174,7 @@ def buffered(draw: st.DrawFn) -> SequenceChart:
     return SequenceChart("a title", ends, tuple(arrows.values()), "a note")
 
 
+@pytest.mark.deep
 @settings(max_examples=40, deadline=None)
 @given(buffered(), st.integers(160, 900))
 def test_pages_have_every_step_once_and_are_not_higher_than_they_may_be(

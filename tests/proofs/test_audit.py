@@ -80,6 +80,7 @@ def values(seed: int, many: int = 4) -> Iterator[tuple[str, str]]:
         yield str(rng.randrange(many)), str(rng.randrange(many))
 
 
+@pytest.mark.deep
 @settings(max_examples=40)
 @given(bounds, st.integers(0, 2**32), st.booleans())
 def test_nothing_is_found_where_the_judges_are_equality(

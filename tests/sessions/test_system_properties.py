@@ -51,6 +51,7 @@ def ran(seed: int, model: Composition) -> tuple[str, str]:
     return session.system.channel.name, session.ending.value
 
 
+@pytest.mark.deep
 def test_every_run_is_a_trace_of_the_model() -> None:
     found = [one for seed in range(100) for one in runs_of(seed)]
     assert {channel.split(",")[0] for channel, _ in found} == set(CHANNELS)

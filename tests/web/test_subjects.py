@@ -48,6 +48,7 @@ members = [{ name = "c", table = "counter.toml" }, { name = "a", table = "adder.
 """
 
 
+@pytest.mark.deep
 def test_a_page_shows_registers_and_what_messages_carry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

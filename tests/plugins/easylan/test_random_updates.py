@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import networkx as nx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -249,6 +250,7 @@ def kept(before: Network, after: Network, split: Split | None) -> None:
         assert after.edges & set(ways)
 
 
+@pytest.mark.deep
 @settings(max_examples=15, deadline=None)
 @given(networks(most=4), st.randoms(use_true_random=False))
 def test_unattended_nothing_is_lost_and_earlier_inputs_keep_their_active_agents(

@@ -124,6 +124,7 @@ def _handled(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.deep
 def test_earlier_results_are_compared_after_each_change_if_the_developer_wants_it(
     tmp_path: Path,
 ) -> None:

@@ -172,6 +172,7 @@ def test_a_session_learns_the_labels_that_it_is_told() -> None:
     assert label_set(third.answer.prediction, LABELS) == labels_of(wrong)
 
 
+@pytest.mark.deep
 def test_machine_and_report_can_agree() -> None:
     machine, found = untaught(), []
     for row in training():

@@ -168,6 +168,7 @@ def test_a_model_asked_for_one_label_knows_the_labels_and_is_asked_yes_or_no(
     assert (problem.labels, problem.none) == (("yes", "no"), None)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("label", LABELS[:2])
 def test_yes_and_no_share_all_probability(label: str) -> None:
     data = one_label(replace(bundled(), labels=LABELS), label)
