@@ -41,6 +41,7 @@ def test_wilson_of_a_published_count() -> None:
     assert wilson(19, 20).high == pytest.approx(0.9911, abs=5e-5)
 
 
+@pytest.mark.deep
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_mcnemar_is_scipys_and_statsmodels(first: int, second: int) -> None:
     from scipy.stats import binomtest

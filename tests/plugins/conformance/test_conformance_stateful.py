@@ -170,6 +170,7 @@ class Tired(TableEnd):
             raise RuntimeError("tired")
 
 
+@pytest.mark.deep
 def test_a_fault_that_needs_a_history_is_told_with_what_led_to_it() -> None:
     client, server = parse_automaton(CLIENT), parse_automaton(SERVER)
     with pytest.raises(Wrong, match="raised RuntimeError: tired") as caught:

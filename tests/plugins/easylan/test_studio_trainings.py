@@ -201,6 +201,7 @@ def test_a_training_is_supervised_by_nobody_or_by_who_is_simulated(tmp_path: Pat
     assert Lan.load(path).network.names == ("Solver", "Poet")
 
 
+@pytest.mark.deep
 def test_the_last_run_is_shown_again_and_that_of_another_process(tmp_path: Path) -> None:
     path, model = network_file(tmp_path), script_file(tmp_path, ECHO)
     with studio(path, model) as client, page(client) as one:
