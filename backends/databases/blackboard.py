@@ -468,28 +468,41 @@ class SqlBlackboard:
     def _add_unseen(self, additions: Sequence[Addition]) -> int | None:
         """Add to chains where this process has left them; None where that is not known to be done.
 
-        The heads are not known any more then.
+        The heads are not known any more then. That of a chain which workers share is read in the
+        same transaction.
         """
-        heads = {
+        known = {
             addition.chain: head
             for addition in additions
             if (head := self._heads.pop(addition.chain, None))
         }
-        shared = any(
-            addition.table and self.holds(addition.name, shared=True) for addition in additions
-        )
-        if shared or not all(addition.chain in heads for addition in additions):
+        shared = {
+            addition.chain: None
+            for addition in additions
+            if addition.table and self.holds(addition.name, shared=True)
+        }
+        if not all(addition.chain in shared or addition.chain in known for addition in additions):
             return None
-        moves, steps = list[Row](), list[tuple[str, Sequence[Row]]]()
-        for addition in additions:
-            new, added = addition.made(heads[addition.chain])
-            addition.tried.append(new)
-            moves.append(rows.moved(*addition.chain, heads[addition.chain], new))
-            steps += added
-            heads[addition.chain] = new
-        if not self._commit(moves, steps):
+
+        def work(cursor: rows.Cursor) -> bool:
+            for of in shared:
+                head = rows.head(cursor, self.sql, *of)
+                if head is None:
+                    return False
+                known[of] = head
+            moves, steps = list[Row](), list[tuple[str, Sequence[Row]]]()
+            for addition in additions:
+                before = known[addition.chain]
+                known[addition.chain], added = addition.made(before)
+                addition.tried.append(known[addition.chain])
+                moves.append(rows.moved(*addition.chain, before, known[addition.chain]))
+                steps += added
+            return rows.add(cursor, self.sql, moves, steps)
+
+        self._place.check()
+        if not rows.commit(self.engine, work):
             return None
-        self._note(heads)
+        self._note(known)
         return additions[-1].tried[-1][0]
 
     def _look(self, additions: Sequence[Addition]) -> int:
@@ -652,11 +665,6 @@ class SqlBlackboard:
                 return work(connection)
 
         return retried(once, self.patience)
-
-    def _commit(self, moves: Sequence[Row], steps: Steps) -> bool:
-        """Whether this was committed (see `rows.commit`); where not, `write` finds out why."""
-        self._place.check()
-        return rows.commit(self.engine, (self.sql.move_head, moves), steps)
 
     def query(self, statement: str, **values: object) -> tuple[Mapping[str, Any], ...]:
         """The rows that an SQL statement selects, by column, with `values` for its `:names`."""

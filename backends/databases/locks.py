@@ -62,17 +62,20 @@ class Locks:
         """Lock `run`, unless it is held; raises `RunLocked` where another process has.
 
         A `shared` lock is one of many that keep out a process that wants the run alone; workers
-        have it while each locks its own part. Who holds it alone may share it from then on. Only
-        PostgreSQL has such locks: `BlackboardError` elsewhere.
+        have it. Who holds it alone may share it from then on; on SQLite another may get it alone
+        in between, and this one is refused. A database in memory cannot be shared:
+        `BlackboardError`.
         """
 
         def take() -> None:
             self._take_again()
             held = self._held.get(run)
             if held is None or (shared and not held.shared):
+                if isinstance(held, _LockedFile):
+                    self._held.pop(run).release()
                 self._held[run] = self._lock(run, shared)
                 self._taken_over.discard(run)
-                if held is not None:  # only now: nobody gets it alone in between
+                if isinstance(held, _AdvisoryLock):  # only now: nobody gets it alone in between
                     held.release()
 
         self._patiently(take)
@@ -160,12 +163,12 @@ class Locks:
         number = int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], signed=True)
         if self._engine.dialect.name == "postgresql":
             return self._advisory_lock(run, number, shared)
-        if shared:
-            raise BlackboardError("only a PostgreSQL blackboard can be shared by several workers")
         name = self._engine.url.database
-        if not name or name == ":memory:":
-            return _NoLock()
-        return _LockedFile(Path(name), run, f"{number & (2**64 - 1):016x}")
+        if name and name != ":memory:":
+            return _LockedFile(Path(name), run, f"{number & (2**64 - 1):016x}", shared)
+        if shared:
+            raise BlackboardError("a database in memory cannot be shared by several workers")
+        return _NoLock()
 
     def _advisory_lock(self, run: str, number: int, shared: bool) -> RunLock:
         if self._connection is not None and self._connection.invalidated:
@@ -235,10 +238,8 @@ class _AdvisoryLock:
 class _LockedFile:
     """SQLite's own lock on an empty file: the same on every system, gone with the process."""
 
-    shared = False
-
-    def __init__(self, database: Path, run: str, name: str) -> None:
-        self._path = database.with_name(f"{database.name}-claim-{name}")
+    def __init__(self, database: Path, run: str, name: str, shared: bool) -> None:
+        self._path, self.shared = database.with_name(f"{database.name}-claim-{name}"), shared
         while True:
             try:
                 self._path.touch()
@@ -252,14 +253,24 @@ class _LockedFile:
             self._connection = sqlite3.connect(
                 self._path, timeout=0, isolation_level=None, check_same_thread=False
             )
-            try:
-                self._connection.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError as error:
+            if not self._takes(shared):
                 self._connection.close()
-                raise _locked(run) from error
+                raise _locked(run)
             if before is not None and self._identity() == before:
                 return
             self._connection.close()  # its last holder removed it in between
+
+    def _takes(self, shared: bool) -> bool:
+        """Whether it is locked now: by a reader's lock if `shared`, else by a writer's."""
+        try:
+            if shared:
+                self._connection.execute("BEGIN")
+                self._connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            else:
+                self._connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            return False
+        return True
 
     def _identity(self) -> int | None:
         try:
@@ -268,6 +279,9 @@ class _LockedFile:
             return None
 
     def release(self) -> None:
-        with suppress(OSError):  # on Windows an open file stays; it holds no lock
-            self._path.unlink()
+        if self.shared:
+            self._connection.rollback()
+        if not self.shared or self._takes(shared=False):  # the last of those who share it
+            with suppress(OSError):  # on Windows an open file stays; it holds no lock
+                self._path.unlink()
         self._connection.close()

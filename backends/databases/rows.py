@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import (
     BindParameter,
@@ -489,6 +489,7 @@ ERASURE = select(_x.session, _x.created, _x.texts, _x.prompts).where(_x.session 
 class Prepared(NamedTuple):
     """The statements that each event and call take, as the driver takes them."""
 
+    head: str
     move_head: str
     keep_text: str
     close: str
@@ -512,7 +513,7 @@ def prepared(dialect: str) -> Prepared:
         )
         for name, statement in ADD.items()
     }
-    return Prepared(written(MOVE_HEAD), written(KEEP_TEXT), written(CLOSE), adding)
+    return Prepared(written(HEAD), written(MOVE_HEAD), written(KEEP_TEXT), written(CLOSE), adding)
 
 
 def lock_runs(connection: Connection) -> None:
@@ -521,12 +522,10 @@ def lock_runs(connection: Connection) -> None:
         connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
 
 
-def commit(engine: Engine, heads: tuple[str, Sequence[Row]], steps: Steps) -> bool:
-    """Whether `heads` and all of `steps` were committed as one transaction.
+def commit(engine: Engine, work: Callable[[Cursor], bool]) -> bool:
+    """Whether `work` was done with a cursor in a transaction of its own, and committed.
 
-    `heads` moves the heads of chains. Where one is not where the writer thinks, somebody else has
-    added to the chain: nothing is done. They come first, so that of several writers the others
-    wait. PostgreSQL's driver begins transactions itself.
+    It is undone where `work` returns false. PostgreSQL's driver begins transactions itself.
 
     False where the database or its driver objects. Whether a commit was done whose answer was lost
     is then not known: who asks must look, and learns on the way what the matter was.
@@ -539,14 +538,8 @@ def commit(engine: Engine, heads: tuple[str, Sequence[Row]], steps: Steps) -> bo
     try:
         if engine.dialect.name == "sqlite":
             cursor.execute("BEGIN IMMEDIATE")
-        statement, moves = heads
-        for move in moves:
-            cursor.execute(statement, move)
-            if cursor.rowcount != 1:
-                return False
-        for statement, rows in steps:
-            for row in rows:  # psycopg's executemany has a pipeline, dearer than so few rows
-                cursor.execute(statement, row)
+        if not work(cursor):
+            return False
         connection.commit()
     except engine.dialect.loaded_dbapi.Error as error:
         if engine.dialect.is_disconnect(error, connection, cursor):
@@ -556,4 +549,41 @@ def commit(engine: Engine, heads: tuple[str, Sequence[Row]], steps: Steps) -> bo
         return False
     finally:
         connection.close()  # to the pool, which undoes what was not committed
+    return True
+
+
+class Cursor(Protocol):
+    """What a driver executes prepared statements with."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the last statement has changed."""
+
+    def execute(self, statement: str, parameters: Row, /) -> object:
+        """Execute a statement, with parameters by name."""
+
+    def fetchone(self) -> Any:
+        """The next row of what the last statement has selected."""
+
+
+def head(cursor: Cursor, sql: Prepared, kind: str, name: str) -> Head | None:
+    """The head of a chain, which nobody else moves before the transaction ends; None for none."""
+    cursor.execute(sql.head, {"of": kind, "named": name})
+    row = cursor.fetchone()
+    return None if row is None else (row[0], row[1])
+
+
+def add(cursor: Cursor, sql: Prepared, moves: Sequence[Row], steps: Steps) -> bool:
+    """Whether the heads of chains have moved by `moves`; the rows of `steps` are added then.
+
+    Where one is not where the writer thinks, somebody else has added to the chain: nothing is to
+    be done. Heads come first, so that of several writers the others wait.
+    """
+    for move in moves:
+        cursor.execute(sql.move_head, move)
+        if cursor.rowcount != 1:
+            return False
+    for statement, rows in steps:
+        for row in rows:  # psycopg's executemany has a pipeline, dearer than so few rows
+            cursor.execute(statement, row)
     return True

@@ -239,18 +239,19 @@ def _faults(board: SqlBlackboard, finished: Sequence[str]) -> int:
 
 def _carry(run: Run[Any], board: SqlBlackboard, request: Request, screen: Screen) -> None:
     """Carry `run` to its end, by itself or on workers."""
-    if request.executor is None or request.database is None:
+    if request.executor is None:
         screen.carry(run, board)
         return
     show = printed.progress(run.name, board, run.total)
-    executors.spread(run, request.database, board, request.executor, on_tick=show)
+    executors.spread(run, _where(request)[0], board, request.executor, on_tick=show)
 
 
 def _where(request: Request) -> tuple[str, Path]:
     """The database and the output folder; raises `UsageError` where workers cannot share them."""
+    database = request.database or str(request.output / DATABASE)
     if request.executor is not None:
-        executors.check_executor(request.executor, request.database)
-    return request.database or str(request.output / DATABASE), request.output
+        executors.check_executor(request.executor, database)
+    return database, request.output
 
 
 def _resumable(run: Run[Any], board: SqlBlackboard, request: Request, screen: Screen) -> str:

@@ -1,9 +1,10 @@
 """Executors: a run spread over processes and machines, through `concurrent.futures`.
 
-Workers share one PostgreSQL blackboard. Each carries one unit of the run at a time and claims it
-for as long, so that a unit that is dealt out twice (its worker was thought lost) is carried once.
-The claim of a worker that was killed ends with its connection; its unit is dealt out again, and
-goes on at the next message. Where models are asked, each process has a part of the units from the
+Workers share one blackboard: an SQLite file where they are processes of this machine, and
+otherwise a PostgreSQL. A worker that was killed is replaced, and its sessions go on at their next
+messages. Dask may deal out a unit of the run twice (its worker was thought lost): a worker claims
+what it carries there, and the claim ends with its connection. Local processes that are started anew
+follow those that have ended. Where models are asked, each process has a part of the units from the
 beginning, and the same part of the limits and of what is left of the caps.
 """
 
@@ -21,7 +22,7 @@ from multiprocessing import active_children
 from typing import Any, ParamSpec, TypeVar
 
 from backends.databases import SqlBlackboard
-from backends.databases.engine import database_url
+from backends.databases.engine import database_url, file_of
 from backends.databases.locks import RunLocked
 from backends.models.settings import Settings
 from pxp_fsm.errors import BlackboardError, Halted, PXPError, UsageError, quoted, require_extra
@@ -53,7 +54,8 @@ class Assignment:
     """What a worker is given. It is never shown: a database's URL may hold a password.
 
     `sent` is what a worker is sent of the sessions, "" where it reads them by name; `settings` are
-    how it asks models, None where it asks none.
+    how it asks models, None where it asks none. Where another may have the same units, they are
+    `claimed`.
     """
 
     database: str = field(repr=False)
@@ -61,6 +63,7 @@ class Assignment:
     units: tuple[Unit, ...]
     sent: str = field(default="", repr=False)
     settings: Settings | None = field(default=None, repr=False)
+    claimed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Done:
     halted: bool = False
 
 
-def check_executor(name: str, database: str | None) -> None:
+def check_executor(name: str, database: str) -> None:
     """Raise `UsageError` where `name` is no executor, or `database` none that workers can share."""
     kind, _, rest = name.partition("://")
     number = rest.isascii() and rest.isdigit() and len(rest) < 5 and int(rest) > 0
@@ -87,10 +90,15 @@ def check_executor(name: str, database: str | None) -> None:
             f"there is no executor {quoted(name)}; write dask://HOST:PORT or processes://NUMBER",
             "executor",
         )
-    if database is None or database_url(database).get_backend_name() != "postgresql":
+    url = database_url(database)
+    if kind == "dask" and url.get_backend_name() != "postgresql":
         raise UsageError(
-            "workers require a PostgreSQL blackboard: postgresql://USER@HOST/NAME", "database"
+            "workers on several machines require a PostgreSQL blackboard: "
+            "postgresql://USER@HOST/NAME",
+            "database",
         )
+    if url.get_backend_name() == "sqlite" and file_of(url) is None:
+        raise UsageError("workers cannot share a database in memory; give a file", "database")
 
 
 @contextmanager
@@ -182,11 +190,11 @@ def spread(
     """
     if run.opening.unshared:
         raise UsageError(run.opening.unshared, "executor")
-    asks_models = bool(run.shares(1))
-    if asks_models and not name.startswith(_PROCESSES):
+    local = name.startswith(_PROCESSES)
+    if run.shares(1) and not local:
         raise UsageError(ONE_MACHINE, "executor")
     try:
-        if asks_models:  # no worker of a process that was killed spends any more
+        if local:  # no worker of a process that was killed goes on
             _claim(blackboard, run.name, ORPHANED)
         blackboard.lock(run.name, shared=True)
         left = {unit.name: unit for unit in run.units()}
@@ -215,14 +223,14 @@ def _deal_out(
 ) -> None:
     """Have every unit of `left` carried; what is done is taken out of it."""
     about, units = (database, run.name), tuple(left.values())
-    workers = int(name.removeprefix(_PROCESSES)) if name.startswith(_PROCESSES) else 1
-    if shares := run.shares(workers):
+    local, sent = name.startswith(_PROCESSES), run.opening.sent()
+    if shares := run.shares(int(name.removeprefix(_PROCESSES)) if local else 1):
         parts = [
-            Assignment(*about, units[place :: len(shares)], run.opening.sent(), share)
+            Assignment(*about, units[place :: len(shares)], sent, share, claimed=False)
             for place, share in enumerate(shares)
         ]
     else:
-        parts = [Assignment(*about, (unit,), run.opening.sent()) for unit in units]
+        parts = [Assignment(*about, (unit,), sent, claimed=not local) for unit in units]
     with open_executor(name) as executor:
         going = {executor.submit(carry, part) for part in parts if part.units}
         while going:
@@ -266,7 +274,7 @@ def carry(assignment: Assignment) -> Done:
     try:
         with SqlBlackboard(assignment.database, create=False) as board:
             board.lock(assignment.run, shared=True)
-            for unit in units:
+            for unit in units if assignment.claimed else ():
                 _claim(board, f"{assignment.run}/{unit.name}")
             sent, asks = assignment.sent, assignment.settings
             of = (assignment.run, board, asks)

@@ -32,14 +32,14 @@ def board(empty: SqlBlackboard) -> Iterator[SqlBlackboard]:
 def commits(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The tables that each commit wrote to, in its order."""
     seen = list[list[str]]()
-    commit = rows.commit
+    add = rows.add
 
-    def noted(*given: Any) -> bool:
-        tables = [statement.split()[2] for statement, values in given[2] if values]
+    def noted(cursor: Any, sql: Any, moves: Any, steps: Any) -> bool:
+        tables = [statement.split()[2] for statement, values in steps if values]
         seen.append([table for table in tables if table not in ("texts", "judgements")])
-        return commit(*given)
+        return add(cursor, sql, moves, steps)
 
-    monkeypatch.setattr(rows, "commit", noted)
+    monkeypatch.setattr(rows, "add", noted)
     return seen
 
 

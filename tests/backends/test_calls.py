@@ -170,13 +170,16 @@ def test_a_call_whose_commits_were_done_but_not_answered_is_stored_once(
     assert [(one.calls, one.dollars) for one in empty.costs(RUN.run)] == [(2, 1.0)]
 
 
-def test_several_writers_of_one_run_make_one_chain(empty: SqlBlackboard) -> None:
+@pytest.mark.parametrize("share", [False, True])
+def test_several_writers_of_one_run_make_one_chain(empty: SqlBlackboard, share: bool) -> None:
     """Each in a thread with a blackboard of its own: calls, sessions and messages at once."""
     empty.start_run(RUN)
     url = empty.engine.url.render_as_string(hide_password=False)
 
     def work(writer: int) -> None:
         with SqlBlackboard(url) as board:
+            if share:
+                board.lock(RUN.run, shared=True)
             calls = CallsOf(board, RUN.run)
             for number in range(5):
                 name = f"drug-1/{writer}/{number}"

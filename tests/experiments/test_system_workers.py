@@ -132,16 +132,32 @@ def test_units_are_carried_as_one_process_carries_them(database: str) -> None:
         assert carry(Assignment(database, run.name, (next(iter(run.units())),), sent)).sessions == 0
 
 
-def test_workers_share_postgresql_alone(tmp_path: Path) -> None:
-    command = ["run", str(COMMIT), "--executor", "processes://2", "--output", str(tmp_path / "out")]
+def test_workers_of_several_machines_share_postgresql_alone(tmp_path: Path) -> None:
+    command = ["run", str(COMMIT), "--executor", "dask://h:1", "--output", str(tmp_path / "out")]
     done = CliRunner().invoke(commands, command)
-    assert done.exit_code == 2 and "workers require a PostgreSQL blackboard" in done.output
+    assert done.exit_code == 2
+    assert "workers on several machines require a PostgreSQL blackboard" in done.output
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.deep
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["dask", "processes"])
+def test_processes_share_the_file_that_a_run_has_without_a_database(tmp_path: Path) -> None:
+    command = ["run", str(COMMIT), "--repetitions", "6", "--seed", "5", "--output", str(tmp_path)]
+    done = CliRunner().invoke(commands, [*command, "--executor", "processes://2"])
+    assert done.exit_code == 0, done.output
+    (database,) = tmp_path.glob("*.sqlite")
+    with SqlBlackboard(str(database)) as board:
+        assert transcript(board, board.runs()[0].run) == alone()
+    assert verify(str(database)).problems == ()
+
+
+@pytest.mark.deep
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("kind", "dialect"),
+    [("dask", "postgresql"), ("processes", "postgresql"), ("processes", "sqlite")],
+)
 def test_a_worker_that_is_killed_loses_no_session(
     database: str, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Runs spread over workers on one PostgreSQL blackboard: nothing lost, nothing done twice."""
+"""Runs spread over workers on one blackboard: nothing lost, nothing done twice."""
 
 from __future__ import annotations
 
@@ -76,19 +76,19 @@ def test_units_hold_every_session_once(repetitions: int, sessions: int, carries:
 
 
 @pytest.mark.parametrize(
-    ("name", "database", "says"),
+    ("name", "where", "says"),
     [
         ("dask://", "postgresql://h/n", "there is no executor 'dask://'"),
         ("processes://0", "postgresql://h/n", "write dask://HOST:PORT or processes://NUMBER"),
         ("processes://²", "postgresql://h/n", "there is no executor"),
         ("spark://h:1", "postgresql://h/n", "there is no executor 'spark"),
-        ("processes://2", None, "workers require a PostgreSQL blackboard"),
-        ("processes://2", "runs/b.sqlite", "workers require a PostgreSQL blackboard"),
+        ("dask://h:1", "runs/b.sqlite", "workers on several machines require a PostgreSQL"),
+        ("processes://2", ":memory:", "workers cannot share a database in memory; give a file"),
     ],
 )
-def test_what_is_no_executor_is_refused(name: str, database: str | None, says: str) -> None:
+def test_what_is_no_executor_is_refused(name: str, where: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        executors.check_executor(name, database)
+        executors.check_executor(name, where)
 
 
 def test_an_assignment_never_shows_its_database() -> None:
@@ -110,6 +110,7 @@ def test_units_carried_apart_make_the_run_that_one_process_makes(database: str) 
         assert (again.sessions, again.messages, again.error) == (0, 0, "")
 
 
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 @pytest.mark.usefixtures("plugin")
 def test_a_run_that_workers_carry_is_not_carried_alone_and_the_other_way_round(
     database: str,
@@ -130,10 +131,60 @@ def test_a_run_that_workers_carry_is_not_carried_alone_and_the_other_way_round(
         assert carry(Assignment(database, run.name, (Unit(1, 1, 1),))).error == ""
 
 
-def test_only_postgresql_is_shared(tmp_path: Path) -> None:
-    refused = pytest.raises(BlackboardError, match="only a PostgreSQL blackboard can be shared")
-    with SqlBlackboard(str(tmp_path / "b.sqlite")) as board, refused:
+def test_a_database_in_memory_is_not_shared() -> None:
+    refused = pytest.raises(BlackboardError, match="a database in memory cannot be shared")
+    with SqlBlackboard(":memory:") as board, refused:
         board.lock("r", shared=True)
+
+
+ASKING = """
+import sys
+from backends.databases import SqlBlackboard
+from backends.databases.locks import RunLocked
+database, shared = sys.argv[1:]
+with SqlBlackboard(database) as board:
+    try:
+        board.lock("r", shared=shared == "shared")
+        print("locked", flush=True)
+    except RunLocked:
+        print("refused", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_who_shares_a_run_keeps_out_who_wants_it_alone(database: str) -> None:
+    def other(how: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", ASKING, database, how], cwd=ROOT, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def said(process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    def asked(how: str) -> str:
+        with other(how) as process:
+            return said(process)
+
+    with SqlBlackboard(database) as board:
+        board.lock("r")
+        assert (asked("shared"), asked("alone")) == ("refused", "refused")
+        board.lock("r", shared=True)
+        with other("shared") as sharing:
+            assert said(sharing) == "locked"
+            assert asked("alone") == "refused"
+            board.unlock("r")  # who lets go first leaves it to the other
+            assert asked("alone") == "refused"
+            sharing.kill()
+        assert asked("alone") == "locked"
+        board.lock("r", shared=True)
+        board.unlock("r")
+        assert asked("alone") == "locked"
+    if database.endswith("sqlite"):
+        assert [path.name for path in Path(database).parent.glob("*-claim-*")] == []
 
 
 @contextmanager
@@ -237,6 +288,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_another_ends_its_session_once
 
 
 @pytest.mark.deep
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_local_processes_carry_a_run_and_are_started_again_when_one_is_killed(
     database: str, plugin: dict[str, str], held: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +416,7 @@ def test_ctrl_c_is_handled_as_before_where_no_process_can_be_started(
 
 
 @pytest.mark.deep
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a group of processes")
 def test_a_run_on_workers_that_is_interrupted_goes_on_at_its_next_messages(
     database: str, plugin: dict[str, str], held: Path, tmp_path: Path
@@ -390,4 +443,34 @@ def test_a_run_on_workers_that_is_interrupted_goes_on_at_its_next_messages(
         runs.resume("slow-1", board).execute()
         assert transcript(board, "slow-1") == alone(PLAN)
         assert HELD == sent < opened_sessions(board)[1]
+        assert verify(database).problems == ()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_a_run_whose_processes_were_orphaned_is_spread_again(
+    database: str,
+    plugin: dict[str, str],
+    held: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The workers of the process that was killed end by themselves, and are waited for."""
+    monkeypatch.setenv("PYTHONPATH", plugin["PYTHONPATH"])
+    command = [sys.executable, "-m", "pxp_fsm.cli", "run", "slow", "--repetitions", "4"]
+    places = ["--seed", "3", "--database", database, "--output", "out"]
+    with SqlBlackboard(database) as board:
+        with subprocess.Popen(
+            [*command, *places, "--executor", "processes://2"], cwd=tmp_path,
+            stderr=subprocess.DEVNULL, env={**plugin, "PXP_HELD": str(held)},
+        ) as process:  # fmt: skip
+
+            def are_held() -> bool:
+                assert process.poll() is None
+                return opened_sessions(board)[1] == HELD
+
+            until(are_held)
+            process.kill()
+        spread(runs.resume("slow-1", board), database, board, "processes://2")
+        assert transcript(board, "slow-1") == alone(PLAN)
         assert verify(database).problems == ()

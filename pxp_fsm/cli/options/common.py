@@ -138,7 +138,7 @@ def assignments() -> Any:
 def executor() -> Any:
     """The executor of a run's sessions."""
     return option(
-        "Run on workers: dask://HOST:PORT or processes://N (requires PostgreSQL).",
+        "Run on workers: processes://N, or dask://HOST:PORT (requires PostgreSQL).",
         None,
         metavar="URL",
         group=LIMITS,
