@@ -266,5 +266,8 @@ def test_the_commands_run_skip_and_compare(
     written(tmp_path, BASE + '"x\\u001b" = 1\n', "c.toml")
     code, said = pxp("run", "c.toml")
     assert (code, "line 4: unknown key" in said, "\x1b" in said) == (2, True, False)
-    code, said = pxp("run", "a.toml", "--executor", "processes://2")
-    assert (code, "workers require a PostgreSQL blackboard" in said) == (2, True)
+    code, said = pxp("run", "a.toml", "--executor", "dask://h:1")
+    assert (code, "workers on several machines require a PostgreSQL blackboard" in said) == (
+        2,
+        True,
+    )
