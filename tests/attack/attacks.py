@@ -67,10 +67,12 @@ def systems(seed: int, folder: Path, _database: str) -> Struck:
 
 
 def caps(seed: int, folder: Path, _database: str) -> Struck:
-    """SIGKILL to runs with a cap on cost, whose server counts what it bills."""
+    """SIGKILL to runs with a cap on cost, alone and on workers; the server counts what it bills."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # it logs each request
     with HTTPServer() as server:
-        kills, unsettled = test_caps_killed.spend(seed, server, folder)
+        kills, unsettled = test_caps_killed.spend(
+            seed, server, folder, "processes://2" if seed % 2 else None
+        )
     return Counter({"runs with a cap killed": kills, "calls cut short": unsettled})
 
 
