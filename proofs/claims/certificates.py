@@ -176,10 +176,7 @@ def _checked(certificate: str, table: str) -> dict[str, Any] | None:
         contents: dict[str, Any] = recheck.read(certificate)
         lines = list(recheck.check_rules(contents, json.loads(table)))
         is_pair = [name for name, _ in contents["members"]] == ["m", "h"]
-        known = all({*(part["relations"] or "")} <= ASSUMED.keys() for part in contents["parts"])
-        fine = (
-            is_pair and known and all(part["relations"] is not None for part in contents["parts"])
-        )
+        fine = is_pair and all({*part["relations"]} <= ASSUMED.keys() for part in contents["parts"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     return contents if fine and lines and all(accepted for accepted, _ in lines) else None

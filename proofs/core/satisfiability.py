@@ -95,8 +95,8 @@ def return_to(
     return 0
 
 
-def prefer(variable: int, truth: U8, about: I32, progress: I64) -> int:
-    """Put a variable where it is decided first."""
+def prefer(variable: int, about: I32, progress: I64) -> int:
+    """Put a variable, which is assigned, where it is decided first."""
     at = variable * WIDTH
     if about[at + TIME] == 0 or progress[FRONT] == variable:
         return 0
@@ -105,22 +105,17 @@ def prefer(variable: int, truth: U8, about: I32, progress: I64) -> int:
         about[before * WIDTH + AFTER] = after
     if after > 0:
         about[after * WIDTH + BEFORE] = before
-    if progress[LAST] == variable and truth[2 * variable] != 0 and before > 0:
-        progress[LAST] = before
     front = progress[FRONT]
     progress[STAMP] += 1
     about[front * WIDTH + AFTER] = variable
     about[at + BEFORE], about[at + AFTER], about[at + TIME] = front, 0, progress[STAMP]
     progress[FRONT] = variable
-    if truth[2 * variable] == 0:
-        progress[LAST] = variable
     return 0
 
 
 def learn(  # noqa: PLR0912 - one pass over the conflict, whose parts share its counters
-    failed: int, pool: I32, truth: U8, trail: I32, about: I32, seen: U8, learned: I32,
-    progress: I64,
-) -> int:  # fmt: skip
+    failed: int, pool: I32, trail: I32, about: I32, seen: U8, learned: I32, progress: I64
+) -> int:
     """What follows from a clause that fails, in `learned`; how many literals that has.
 
     The first is the only one of the present level; the second is of the level to return to.
@@ -133,7 +128,7 @@ def learn(  # noqa: PLR0912 - one pass over the conflict, whose parts share its 
             level = about[variable * WIDTH + LEVEL_OF]
             if pool[at] != literal and seen[variable] == 0 and level > 0:
                 seen[variable] = 1
-                prefer(variable, truth, about, progress)
+                prefer(variable, about, progress)
                 if level == progress[LEVEL]:
                     open_ += 1
                 else:
@@ -150,7 +145,6 @@ def learn(  # noqa: PLR0912 - one pass over the conflict, whose parts share its 
             going = 0
     learned[0] = literal ^ 1
     # What the others imply is left out; it stays seen until all have been looked at.
-    kept, most = size, 1
     for number in range(1, size):
         clause = about[(learned[number] >> 1) * WIDTH + REASON]
         if clause > 0:
@@ -174,9 +168,7 @@ def learn(  # noqa: PLR0912 - one pass over the conflict, whose parts share its 
         level = about[(learned[number] >> 1) * WIDTH + LEVEL_OF]
         if level > progress[BACK]:
             progress[BACK] = level
-            most = number
-    if kept > 1:
-        learned[1], learned[most] = learned[most], learned[1]
+            learned[1], learned[number] = learned[number], learned[1]
     return kept
 
 
@@ -333,7 +325,7 @@ def answer(  # noqa: PLR0912, PLR0915 - one loop, whose parts share its counters
                 progress[CORE] = 0
                 result = 0
             else:
-                size = learn(failed, pool, truth, trail, about, seen, learned, progress)
+                size = learn(failed, pool, trail, about, seen, learned, progress)
                 joined = count_levels(size, learned, about, levels, progress)
                 return_to(progress[BACK], truth, trail, levels, about, signs, progress)
                 wish = 0

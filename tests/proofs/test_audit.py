@@ -20,12 +20,13 @@ from proofs.audit import (
     Possible,
     audited,
 )
-from proofs.audit.sessions import ProtocolTags, contradictions, of_tags
+from proofs.audit.sessions import GivenAnswer, ProtocolTags, contradictions, of_tags
+from proofs.audit.sessions import given as answers_of
 from proofs.audit.systems import SystemTables
 from proofs.languages import sequences
 from proofs.languages.protocols import ProtocolReading, realised
 from proofs.sessions.replay import replay
-from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.automata.actions import Deliver, Exchange, Send, SystemAction
 from pxp_fsm.automata.system import System
 from pxp_fsm.automata.tables import build_automaton
 from pxp_fsm.errors import Refused, UsageError
@@ -457,6 +458,63 @@ def test_a_wrong_guard_and_a_wrong_payload_of_a_system_are_found() -> None:
     assert found_of('{"seat": 7}', "FREE", "TAKEN") == [
         (FindingKind.TAG, f"TAKEN was judged to be true, and {said} follows from FREE")
     ]
+
+
+def test_what_rules_cannot_read_is_told_of_the_message_that_carries_it() -> None:
+    """And not again where it is delivered."""
+    seats = {"type": "object", "properties": {"seat": {"type": "integer"}}, "required": ["seat"]}
+    client = build_automaton(
+        "client",
+        [{"from": "IDLE", "to": "GONE", "receive": "GRANT", "do": {"seat": "msg.seat"}}],
+        final=["GONE"],
+        peer="server",
+        registers={"seat": {"init": 0}},
+        payloads={"GRANT": seats},
+    )
+    server = build_automaton(
+        "server",
+        [{"from": "IDLE", "to": "GONE", "send": "GRANT"}],
+        final=["GONE"],
+        peer="client",
+        payloads={"GRANT": seats},
+    )
+
+    def found_of(channel: str, *events: tuple[SystemAction, str]) -> list[tuple[FindingKind, str]]:
+        tables = SystemTables(System.load(client, server, channel=channel))
+        taken = tuple(
+            Event(number, action, "", Message("s", 1, "server", "GRANT", Json(payload), "client"))
+            for number, (action, payload) in enumerate(events, 1)
+        )
+        followed = tables.follow(replace(tagged(), events=taken, ending="finished"))
+        return [(one.kind, one.what) for one in followed.findings]
+
+    exchange, send, deliver = (
+        Exchange("server", "client", "GRANT"),
+        Send("server", "client", "GRANT"),
+        Deliver("server", "client", "GRANT"),
+    )
+    right, wrong = '{"seat": 7}', "{}"
+    unfit = [
+        (FindingKind.PAYLOAD, f"the payload of GRANT does not fit the schema of {name}'s table")
+        for name in ("server", "client")
+    ]
+    another = f"{deliver} delivers a message that was not the next"
+    assert found_of("sync", (exchange, right)) == []
+    assert found_of("sync", (exchange, wrong)) == unfit
+    assert found_of("fifo:1", (send, right), (deliver, right)) == []
+    assert found_of("fifo:1", (send, wrong), (deliver, wrong)) == unfit
+    for said in (wrong, '{"seat": 8}'):
+        assert found_of("fifo:1", (send, right), (deliver, said)) == [
+            (FindingKind.MESSAGE, another)
+        ]
+
+
+def test_what_was_judged_after_the_last_message_is_of_whoever_received_it() -> None:
+    for tags, agent in (((), "m"), (("INIT",), "h"), (("INIT", "REFUTE"), "m")):
+        closing = (JudgedAnswer("MATCH", "a", "b", True), JudgedAnswer("AGREE", "a", "b", None))
+        assert answers_of(replace(tagged(*tags), closing=closing)) == [
+            GivenAnswer(len(tags) + 1, agent, "MATCH", "a", "b", True)
+        ]
 
 
 def test_the_messages_of_a_session_of_two_are_counted() -> None:

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from proofs import recheck
 from proofs.claims.catalogue import LIKE
 from proofs.claims.certificates import certify, coverage, filename_of, proved_table
 from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.automata.serialization import document as document_of
 from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.tables import builtin, parse_automaton
 from pxp_fsm.errors import UsageError
@@ -135,6 +137,19 @@ def test_a_claim_under_a_due_name_that_says_less_covers_nothing(tmp_path: Path) 
     found = coverage(Pxp(), NOISY, [tmp_path])
     assert found is not None
     assert set(found.claims) == {"never-stuck", "replies-INIT"}
+
+
+def test_a_part_without_relations_covers_no_session_of_a_protocol(tmp_path: Path) -> None:
+    """The checker accepts what is claimed of any answers, but sessions compare theirs."""
+    document, table = json.loads(FILES["pxp"].read_text("utf-8")), builtin("pxp")
+    del document["protocol"]
+    path = tmp_path / FILES["pxp"].name
+    path.write_text(json.dumps(document), "utf-8")
+    assert coverage(Pxp(), NOISY, [tmp_path]) is not None
+    document["parts"].append(document["parts"][0] | {"relations": None})
+    assert all(fine for fine, _ in recheck.check_rules(document, document_of(table)))
+    path.write_text(json.dumps(document), "utf-8")
+    assert coverage(Pxp(), NOISY, [tmp_path]) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, '{"format": 1}'])

@@ -23,6 +23,7 @@ from pxp_fsm.automata.system_files import read_system
 from pxp_fsm.automata.table_files import Property
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.proved import proved
+from pxp_fsm.plugins.gateway import load_policy
 from pxp_fsm.protocol.relations import TOLERANCE
 from pxp_fsm.web.checks import claim_results
 from pxp_fsm.web.subjects import subject_in
@@ -435,6 +436,12 @@ def test_a_property_is_called_as_it_is_described() -> None:
     titles = {result.name: result.title for result in found}
     assert titles["F ended"] == "all come to an end"
     assert titles["G !ended"] != ""
+
+
+def test_what_a_plug_in_checks_is_its_own_whatever_is_asked() -> None:
+    policy = load_policy(ROOT / "examples/gateway/confirm.toml")
+    [result] = pxp.check(policy, "G (change@NEW | change@APPROVED)")
+    assert (result.subject, result.status) == ("change", Status.HOLDS)
 
 
 def test_an_order_is_advised_where_it_keeps_what_is_asked() -> None:

@@ -447,6 +447,21 @@ def test_when_a_session_is_closed_is_compared_with_what_the_papers_say() -> None
     assert [*predicates.stop(Interact())] == []
 
 
+def test_a_number_is_what_a_paper_says_however_it_is_written() -> None:
+    text = files("pxp_fsm").joinpath("automata/data/pxp_k.toml").read_text("utf-8")
+    again = "last == RATIFY and tag == RATIFY"
+    due = f"ratified + 1 if {again} else ratified"
+    assert due in text
+    for written, fine in (
+        (due, True),
+        (f"8 if ratified == 7 and {again} else {due}", True),
+        (f"7 if ratified == 7 and {again} else {due}", False),
+        (f"9 if ratified == 7 and {again} else {due}", False),
+    ):
+        wrong = [*predicates.limits(parse_automaton(text.replace(due, written)))]
+        assert {one.split(" at ")[0] for one in wrong} == (set() if fine else {"ratified"}), written
+
+
 def test_the_catalogue_states_what_its_titles_say() -> None:
     built = [*catalogue._rules_and_rows(), *catalogue._interact(), *catalogue._pxp()]
     assert [replace(one, check=two.check) for one, two in zip(built, CLAIMS, strict=True)] == [
@@ -461,6 +476,9 @@ def test_the_catalogue_states_what_its_titles_say() -> None:
     assert {"m:REFUTE", "h:REFUTE"} & {f"{m.sender}:{m.tag}" for m in noisy.messages}
     for claim in catalogue._rules_and_rows():  # exact: nothing of them is bounded
         assert claim.exact
+    for claim in catalogue._replies("pxp(k)"):  # in this order they are checked
+        first, second = claim.expected
+        assert assumptions_of(first) > assumptions_of(second)
 
 
 def test_pxp_without_k_is_bounded_by_nothing() -> None:

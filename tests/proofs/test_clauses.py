@@ -9,7 +9,27 @@ from itertools import product
 import pytest
 
 from proofs.core.explore import TooLarge
-from proofs.core.satisfiability import CONFLICTS, CORE, LEVEL_OF, WIDTH, Solver, count_levels
+from proofs.core.kernels import Array
+from proofs.core.satisfiability import (
+    AFTER,
+    BEFORE,
+    CONFLICTS,
+    CORE,
+    END,
+    FIRST,
+    FRONT,
+    KEPT,
+    LAST,
+    LEVEL_OF,
+    QUALITY,
+    STAMP,
+    TIME,
+    WIDTH,
+    Solver,
+    add,
+    count_levels,
+    forget,
+)
 
 Clause = list[int]
 
@@ -49,7 +69,25 @@ def agree(chance: random.Random, *, compiled: bool) -> set[bool]:
                 refuted = [*clauses, *([one] for one in core)]
                 assert not any(met(refuted, values) for values in every)
             found.add(answer)
+            assert_decisions_are_ordered(solver, names)
     return found
+
+
+def assert_decisions_are_ordered(solver: Solver, names: int) -> None:
+    """Each variable has its place, the latest first; no undecided one is before the search."""
+    about, progress = solver._about, solver._progress
+    order, after = list[int](), 0
+    variable = progress[FRONT]
+    while variable:
+        order.append(variable)
+        assert about[variable * WIDTH + AFTER] == after
+        after, variable = variable, about[variable * WIDTH + BEFORE]
+    times = [about[variable * WIDTH + TIME] for variable in order]
+    assert sorted(order) == [*range(1, names + 1)]
+    assert times == sorted(set(times), reverse=True)
+    assert (times[0], min(times) > 0) == (progress[STAMP], True)
+    passed = order[: order.index(progress[LAST])]
+    assert all(solver.true(2 * one) or solver.true(2 * one + 1) for one in passed)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -85,7 +123,9 @@ def test_clauses_are_forgotten_and_the_answer_is_the_same() -> None:
     for clause in clauses:
         solver.add(clause)
     assert solver.solve((), (), 100) is None
+    solver._patience = 50  # it looks after so many conflicts what is to be forgotten
     assert solver.solve(()) is False
+    assert solver._patience > 550
     assert solver.core == []
 
 
@@ -133,3 +173,76 @@ def test_levels_are_counted_once() -> None:
         progress[CONFLICTS] += 1
         given = array("i", literals)
         assert count_levels(len(given), given, about, levels, progress) == count
+
+
+def clauses_in(pool: Array, end: int) -> list[tuple[int, int, Clause]]:
+    """Where each clause is, its quality and its literals."""
+    found, at = list[tuple[int, int, Clause]](), 1
+    while at < end:
+        last = at + FIRST + pool[at]
+        found.append((at, pool[at + QUALITY], list(pool[at + FIRST : last])))
+        at = last
+    return found
+
+
+def watching(pool: Array, heads: Array, literal: int) -> set[int]:
+    """Where the clauses are that watch a literal."""
+    found, at = set[int](), heads[literal]
+    while at:
+        found.add(at)
+        at = pool[at + 1 if pool[at + FIRST] == literal else at + 2]
+    return found
+
+
+def test_what_is_true_or_joins_many_levels_is_forgotten() -> None:
+    chance, names = random.Random(3), 6
+    for _ in range(40):
+        heads, pool = array("i", [0] * (2 * names + 2)), array("i", [0] * 400)
+        truth, progress = array("B", [0] * (2 * names + 2)), array("q", [0] * (CORE + 1))
+        progress[END], latest = 1, 1
+        for number in range(12):
+            variables = chance.sample(range(1, names + 1), chance.randint(2, 4))
+            clause = array("i", [2 * variable + chance.randint(0, 1) for variable in variables])
+            add(len(clause), chance.randint(0, KEPT + 1), clause, pool, heads, progress)
+            latest = progress[END] if number == 5 else latest
+        for literal in {2 * chance.randint(1, names) for _ in range(2)}:
+            truth[literal], truth[literal + 1] = 1, 2
+        kept = [
+            (quality, clause)
+            for at, quality, clause in clauses_in(pool, progress[END])
+            if not any(truth[literal] == 1 for literal in clause)
+            if quality < KEPT or at >= latest
+        ]
+        assert forget(latest, pool, heads, truth, progress) == len(kept)
+        left = clauses_in(pool, progress[END])
+        assert [clause[1:] for clause in left] == kept
+        for literal in range(2, 2 * names + 2):
+            watched = {at for at, _, clause in left if literal in clause[:2]}
+            assert watching(pool, heads, literal) == watched
+
+
+def test_a_learned_clause_has_the_number_of_levels_that_it_joins() -> None:
+    """Of three assumptions each is a level, and together they fail."""
+    for many in (2, 3, 5):
+        solver = Solver(many + 1, compiled=False)
+        assumed = [2 * name for name in range(1, many + 1)]
+        for last in (2 * many + 2, 2 * many + 3):
+            solver.add([*(literal + 1 for literal in assumed), last])
+        assert solver.solve(assumed) is False
+        clauses = clauses_in(solver._pool, solver._progress[END])
+        assert [quality for _, quality, _ in clauses] == [0, 0, many]
+        assert sorted(clauses[-1][2]) == [literal + 1 for literal in assumed]
+
+
+def test_what_is_wished_is_decided_first_after_conflicts_and_restarts_too() -> None:
+    """Each wish but the first fails at once; after 100 conflicts the search begins again."""
+    for many in (1, 100):
+        solver = Solver(1 + 2 * many)
+        solver.keep(1, 1)
+        wished = [2 * name for name in range(1, many + 2)]
+        for place, literal in enumerate(wished[1:], many + 2):
+            solver.add([literal + 1, 2 * place])
+            solver.add([literal + 1, 2 * place + 1])
+        assert solver.solve((), wished) is True
+        assert [solver.true(literal) for literal in wished] == [True, *[False] * many]
+        assert solver._progress[CONFLICTS] == many

@@ -6,6 +6,7 @@ import ast
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from proofs.claims.system_certificates import (
     certify_system,
 )
 from proofs.core.limits import Effort
-from proofs.core.results import Status
+from proofs.core.results import Bound, Status, Verdict
 from proofs.logic import Runs
 from proofs.systems import (
     Channel,
@@ -118,6 +119,18 @@ def test_what_holds_for_every_capacity_is_certified(system: System) -> None:
     smaller = certify_system(system.over(Channel(k)), check_standard(system.over(Channel(k))))
     assert not accepts(stated | {"channel": f"fifo:{k}"}, system)
     assert not accepts(read(smaller) | {"channel": "fifo", "k": k}, system)
+
+
+def test_the_capacity_that_suffices_is_that_of_the_results_that_have_one() -> None:
+    """Beside them there may be results that hold up to another bound."""
+    system = lettered(compatible.ALTERNATING_BIT)
+    results = [*check_unbounded(system)]
+    held = next(one for one in results if one.status is Status.HOLDS)
+    beside = replace(held, name="beside", verdict=Verdict(Status.HOLDS, bound=Bound(steps=9)))
+    expected = certify_system(system, results).text()
+    assert certify_system(system, [beside, *results, beside]).text() == expected
+    with pytest.raises(NotCertified, match="no property holds"):
+        certify_system(system, [beside])
 
 
 def test_more_states_than_are_written_have_no_certificate() -> None:

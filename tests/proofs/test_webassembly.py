@@ -23,6 +23,10 @@ def plain(a: int, b: int) -> int:
     c = a ^ b
     c += 3
     return c - a
+def nothing(a: int) -> None:
+    a += 1
+def bare(a: int) -> None:
+    return
 def adding(table: I32, by: int) -> int:
     for i in range(len(table)):
         if i == by & 3:
@@ -275,6 +279,8 @@ REFUSED = {
     "this statement is not translated": "assert a\nreturn 0",
     "is not translated": "return abs(a)",
     "no array of the kind": "return adding(t, 1)",
+    "ends with its value": "return nothing(a)",
+    "what is written in place ends with its value": "return bare(a)",
     "only names and entries": "a.b = 3\nreturn 0",
 }
 
