@@ -231,7 +231,9 @@ def test_a_learned_clause_has_the_number_of_levels_that_it_joins() -> None:
         assert solver.solve(assumed) is False
         clauses = clauses_in(solver._pool, solver._progress[END])
         assert [quality for _, quality, _ in clauses] == [0, 0, many]
-        assert sorted(clauses[-1][2]) == [literal + 1 for literal in assumed]
+        learned = clauses[-1][2]
+        assert sorted(learned) == [literal + 1 for literal in assumed]
+        assert learned[:2] == [assumed[-1] + 1, assumed[-2] + 1]  # the latest two are watched
 
 
 def test_what_is_wished_is_decided_first_after_conflicts_and_restarts_too() -> None:
