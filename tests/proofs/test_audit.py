@@ -480,7 +480,7 @@ def test_what_rules_cannot_read_is_told_of_the_message_that_carries_it() -> None
     )
 
     def found_of(channel: str, *events: tuple[SystemAction, str]) -> list[tuple[FindingKind, str]]:
-        tables = SystemTables(System.load(client, server, channel=channel))
+        tables = SystemTables(System.load(client, server, channel=channel).by_rules())
         taken = tuple(
             Event(number, action, "", Message("s", 1, "server", "GRANT", Json(payload), "client"))
             for number, (action, payload) in enumerate(events, 1)
@@ -507,6 +507,9 @@ def test_what_rules_cannot_read_is_told_of_the_message_that_carries_it() -> None
         assert found_of("fifo:1", (send, right), (deliver, said)) == [
             (FindingKind.MESSAGE, another)
         ]
+    tables = SystemTables(System.load(client, server).by_rules())
+    [without] = tables.follow(replace(tagged(), events=(Event(1, exchange),))).findings
+    assert without.kind is FindingKind.MESSAGE  # there is no message, so nothing that fits
 
 
 def test_what_was_judged_after_the_last_message_is_of_whoever_received_it() -> None:
