@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from array import array
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,13 @@ import pytest
 from automata.fa.nfa import NFA
 
 import pxp_fsm as pxp
-from proofs.core.kernels import Compiled
+from proofs.core.kernels import Compiled, Interpreter
 from proofs.core.results import Status
 from proofs.refinement.behaviour import joint
 from proofs.refinement.formulas import Can, telling_apart
 from proofs.refinement.partition import Labelled, refined
 from proofs.refinement.relations import SIMULATION, STRONG, TRACES, WEAK, Refinement
+from proofs.refinement.traces import first_missing
 from tests.oracles.equivalences import HIDDEN, Answers, Graph, largest, missing
 from tests.proofs.random_behaviours import Drawn, behaviour, plain, random_pair
 from tests.proofs.random_systems import random_channel, random_system
@@ -132,6 +135,43 @@ def test_trace_inclusion_is_that_of_automata_lib(seed: int) -> None:
     left, right = (as_nfa(drawn) for drawn in (one, other))
     included = verdicts(one, other, hidden=True).decide(TRACES).status is Status.HOLDS
     assert included == (left | right == right)
+
+
+@pytest.mark.parametrize("knows_all", [False, True])
+def test_a_shortest_path_that_another_state_cannot_do_is_found(knows_all: bool) -> None:
+    """With sets that are left out because a state of them simulates, and without."""
+    lengths = Counter[int | None]()
+    for seed in range(80):
+        chance, states = random.Random(seed), 7
+        drawn = {
+            (chance.randrange(states), chance.randint(1, 2), chance.randrange(states))
+            for _ in range(18)
+        }
+        graph = Graph(
+            frozenset((state, str(label), to) for state, label, to in drawn),
+            frozenset(range(states)),
+        )
+        edges = sorted(drawn)
+        offsets = array("q", [sum(edge[0] < state for edge in edges) for state in range(8)])
+        targets = array("q", [to for _, _, to in edges])
+        labelled = Labelled(
+            Interpreter(), offsets, targets, array("q", [label for _, label, _ in edges])
+        )
+        simulated = largest(graph, graph.after, both_ways=False)
+
+        def is_simulated(
+            one: int, other: int, known: frozenset[tuple[int, int]] = simulated
+        ) -> bool:
+            return one == other or (knows_all and (one, other) in known)
+
+        path = first_missing(labelled, 0, 1, is_simulated)
+        assert (None if path is None else len(path)) == missing(graph, 0, 1), seed
+        lengths[None if path is None else len(path)] += 1
+        if path is not None:
+            sources = (0, *(to for _, to in path))
+            assert all((state, *step) in drawn for state, step in zip(sources, path, strict=False))
+            assert missing_trace(graph, 0, 1, [str(label) for label, _ in path])
+    assert lengths[None] and lengths[1] and lengths[3]
 
 
 def as_nfa(drawn: Drawn) -> NFA:
