@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from itertools import product
+from collections import Counter
+from contextlib import suppress
+from itertools import chain, combinations, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import networkx as nx
@@ -231,6 +234,169 @@ def test_one_event_may_have_rows_of_two_guards_and_one_message_may_not() -> None
     assert len(rows_of("A", [], *({**row, "event": "X"} for row in rows)).rows) == 2
     with pytest.raises(ValueError, match="two rows for one tag"):
         rows_of("A", [], *({**row, "send": "X"} for row in rows))
+
+
+Edge = tuple[int, int, str, str]
+"""A step of a small graph: from, to, whose it is, and its row."""
+
+
+def proof_over(states: int, edges: list[Edge]) -> recheck.Proof:
+    """A proof of a system of which nothing but its steps matters."""
+    proof = object.__new__(recheck.Proof)
+    proof.system = SimpleNamespace(names=["a", "b"])  # type: ignore[assignment]
+    proof.states, proof.steps = list[Any](range(states)), [[] for _ in range(states)]
+    for source, to, actor, row in edges:
+        name, _, own = row.partition(": ")
+        rows: Any = ((["a", "b"].index(name), own),)
+        proof.steps[source].append((to, recheck.Step(to, rows, actor)))  # type: ignore[arg-type]
+    proof.over = [not some for some in proof.steps]
+    return proof
+
+
+def accepts(proof: recheck.Proof, evidence: Any, how: str, whose: str) -> bool:
+    """Whether ranks are accepted, as whoever reads a certificate has it."""
+    with suppress(IndexError, ValueError):
+        return proof.ends(evidence, how, whose)
+    return False
+
+
+def key_of(edge: Edge, whose: str) -> str:
+    return edge[2] if whose == "agent" else edge[3]
+
+
+def goes_on_fairly(edges: list[Edge], how: str, whose: str) -> bool:
+    """Whether some steps, taken again and again, are a run that is fair: by trying all sets."""
+    can: dict[str, set[int]] = {}
+    for edge in edges:
+        can.setdefault(key_of(edge, whose), set()).add(edge[0])
+    can.pop("", None)
+    for chosen in chain.from_iterable(
+        combinations(edges, size) for size in range(1, len(edges) + 1)
+    ):
+        graph = nx.DiGraph((source, to) for source, to, *_ in chosen)
+        if nx.is_strongly_connected(graph):
+            there, taken = {*graph}, {key_of(edge, whose) for edge in chosen}
+            unfair = {
+                "": set[str](),
+                "weak": {key for key, where in can.items() if there <= where},
+                "strong": {key for key, where in can.items() if there & where},
+            }[how]
+            if unfair <= taken:
+                return True
+    return False
+
+
+def ranked(
+    edges: list[Edge], among: set[int], how: str, whose: str
+) -> tuple[dict[int, list[Any]], bool]:
+    """Ranks of the states, found component by component, and whether they are a proof."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(among)
+    graph.add_edges_from((edge[0], edge[1]) for edge in edges if {*edge[:2]} <= among)
+    parts, ranks, proved = nx.condensation(graph), dict[int, list[Any]](), True
+    for rank, part in enumerate(reversed([*nx.topological_sort(parts)])):
+        block, helpful, rest = set(parts.nodes[part]["members"]), None, set[int]()
+        inside = [edge for edge in edges if {*edge[:2]} <= block]
+        if inside:
+            for key in sorted({key_of(edge, whose) for edge in edges} - {""}):
+                can = {edge[0] for edge in edges if edge[0] in block and key_of(edge, whose) == key}
+                stays = any(key_of(edge, whose) == key for edge in inside)
+                if can and not stays and (how == "strong" or (how == "weak" and can == block)):
+                    helpful, rest = key, block - can
+                    break
+            else:
+                proved = False
+        deeper, also = ranked(edges, rest, how, whose)
+        proved = proved and also
+        ranks |= {state: [[rank, helpful], *deeper.get(state, [])] for state in block}
+    return ranks, proved
+
+
+@pytest.mark.parametrize("how, whose", [("", ""), *recheck.HOW])
+def test_ranks_are_accepted_where_no_fair_run_goes_on_for_ever(how: str, whose: str) -> None:
+    """What goes on fairly is found by trying all sets of steps; altered ranks prove no more."""
+    counts = Counter[str]()
+    for seed in range(150):
+        chance = random.Random(seed)
+        drawn = [
+            (chance.randrange(4), chance.randrange(5), chance.choice(["a", "b", ""]),
+             chance.choice(["a: 1", "a: 2", "b: 1"]))
+            for _ in range(chance.randint(2, 9))
+        ]  # fmt: skip
+        graph = nx.DiGraph((source, to) for source, to, *_ in drawn)
+        graph.add_node(0)
+        reached = sorted(nx.descendants(graph, 0) | {0})
+        number = {state: place for place, state in enumerate(reached)}
+        edges = [
+            (number[source], number[to], *about) for source, to, *about in drawn if source in number
+        ]
+        proof, goes_on = proof_over(len(reached), edges), goes_on_fairly(edges, how, whose)
+        running = {state for state in range(len(reached)) if not proof.over[state]}
+        keys = [None, *sorted({key_of(edge, whose) for edge in edges})]
+        for other in {("", ""), *recheck.HOW}:
+            ranks, proved = ranked(edges, running, *other)
+            evidence: list[Any] = [ranks.get(state) for state in range(len(reached))]
+            accepted = accepts(proof, evidence, how, whose)
+            if other == (how, whose):
+                assert accepted == proved == (not goes_on), seed
+                own_evidence = evidence
+            assert not (accepted and goes_on), (seed, other)
+        counts["goes on" if goes_on else "ends"] += 1
+        if not running:
+            continue
+        for _ in range(4):
+            altered = json.loads(json.dumps(own_evidence))
+            own = altered[chance.choice(sorted(running))]
+            level, key = chance.randrange(len(own)), chance.choice(keys)
+            match chance.randrange(5):
+                case 0:
+                    own[level][0] += chance.choice([-1, 1])
+                case 1:
+                    for other in filter(None, altered):
+                        if other[0][0] == own[0][0]:
+                            other[0][1] = key
+                case 2:
+                    own.append([0, key])
+                case 3 if level:
+                    own.pop()
+                case _:
+                    altered[chance.randrange(len(altered))] = None
+            accepted = accepts(proof, altered, how, whose)
+            assert not (accepted and goes_on), (seed, altered)
+            counts["altered, accepted" if accepted else "altered, refused"] += 1
+    assert min(counts.values()) > 5 and len(counts) == 4, counts
+
+
+def test_the_states_that_are_not_left_for_good_have_ranks_of_their_own() -> None:
+    edges = [
+        (0, 0, "", "b: 1"), (0, 1, "", "b: 1"), (1, 0, "", "b: 1"), (1, 2, "a", "a: 1"),
+        (0, 2, "b", "b: 2"),
+    ]  # fmt: skip
+    proof = proof_over(3, edges)
+    evidence = [[[1, "a"], [0, "b"]], [[1, "a"]], None]
+    assert proof.ends(evidence, "strong", "agent")
+    assert not accepts(proof, evidence, "weak", "agent")
+    assert not accepts(proof, [[[1, "a"], [0, None]], *evidence[1:]], "strong", "agent")
+
+
+def test_ranks_are_a_list_of_as_many_as_there_are_states() -> None:
+    """Of those that are running, and of no other; ranks are whole numbers."""
+    edges = [(0, 1, "a", "a: 1"), (1, 2, "a", "a: 1")]
+    proof = proof_over(3, edges)
+    assert proof.ends([[[2, None]], [[1, None]], None], "", "")
+    for lacking in (
+        [None, [[1, None]], None],
+        [[[2, None]], None, None],
+        [[[2, None]], [[1, None]], [[0, None]]],
+        [[[2, None]], [[True, None]], None],
+    ):
+        assert not accepts(proof, lacking, "", "")
+    proof.over[2] = False  # it is stuck there, and has not ended
+    assert not accepts(proof, [[[2, None]], [[1, None]], [[0, None]]], "", "")
+    states: list[Any] = [[[2, None]], [[1, None]], None]
+    for other in (states[:2], [*states, None], tuple(states), dict(enumerate(states))):
+        with pytest.raises(ValueError, match="there are not as many ranks as states"):
+            proof.ends(other, "", "")
 
 
 def test_ranks_that_nothing_needs_are_refused() -> None:
