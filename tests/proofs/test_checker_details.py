@@ -460,6 +460,21 @@ def test_a_decision_without_relations_may_come_after_a_value_that_is_lost() -> N
     assert sessions.follow(lost, 0, "B", frozenset({()}), "new") == (lost,)
 
 
+@pytest.mark.parametrize("laws", ["", "rst", "d"])
+def test_answers_for_which_no_guard_is_true_are_found(laws: str) -> None:
+    """Those that the relations allow: where the values differ in one way alone."""
+    raw, part = document(builtin("pxp")), {"relations": laws, "starts": "m", "atoms": []}
+    gap = "match and not agree and not (same_y and same_e)"  # and not the other way round
+    found = list[Any]()
+    for when in ("else", gap):
+        raw["guards"]["REF"]["when"] = when
+        members = [(name, recheck.Rules(raw)) for name in ("m", "h")]
+        sessions = recheck.sessions_of(members, {**EVERYTHING, **part, "lemmas": []})
+        found.append(sessions.against({"check": "one-guard"}))
+    assert found[0] is None
+    assert found[1].control.over == "guards"
+
+
 def test_a_register_becomes_one_of_its_own_members_alone() -> None:
     for member, why in (("blue", ""), ("large", "c becomes large, which it cannot be")):
         rows = [{"from": "A", "to": "YES", "event": "GO", "do": {"c": member}}]
@@ -559,3 +574,97 @@ def test_a_value_that_is_copied_in_one_case_is_told_apart() -> None:
         )
         assert len(obstacles(table, "one.second == RIGHT")) == 1
         assert obstacles(table, "one.second == RIGHT and one.first == LEFT") == {}
+
+
+def test_a_value_that_is_compared_with_a_parameter_is_told_apart() -> None:
+    colours = ["RED", "BLUE"]
+    table = asking(
+        rows=[
+            {"from": "A", "to": "A", "event": "PAINT", "do": {"c": "BLUE"}},
+            {"from": "A", "to": "YES", "event": "GO", "when": "c == p"},
+        ],
+        states=[{"name": "A"}],
+        final=["YES"],
+        guards={},
+        oracles={},
+        parameters={"p": {"of": colours}},
+        registers={"c": {"of": colours, "init": "RED"}},
+    )
+    assert len(obstacles(table, "one.at == YES and p == BLUE")) == 1
+    assert obstacles(table, "one.at == YES and one.c != p") == {}
+
+
+def test_a_multiple_may_be_of_a_number_that_depends_on_a_member() -> None:
+    table = asking(
+        rows=[{"from": "A", "to": "A", "event": "PAINT", "do": {"c": "BLUE"}}],
+        states=[{"name": "A"}],
+        final=[],
+        guards={},
+        oracles={},
+        registers={"c": {"of": ["RED", "BLUE"], "init": "RED"}},
+    )
+    assert obstacles(table, "2 * (1 if one.c == BLUE else 2) < 2") == {}
+    assert len(obstacles(table, "2 * (1 if one.c == BLUE else 2) < 4")) == 1
+
+
+def test_what_is_not_in_a_set_is_read_as_that() -> None:
+    inside = ("in", ("name", "x"), ("a", "b"))
+    assert recheck.parse("x in {a, b}") == inside
+    assert recheck.parse("x not in {a, b}") == ("not", inside)
+
+
+@pytest.mark.parametrize("key", ["send", "receive"])
+def test_an_urgent_row_is_an_event_with_a_condition(key: str) -> None:
+    row = {"from": "A", "to": "YES", "urgent": True}
+    rows = {"states": [{"name": "A"}], "guards": {}, "oracles": {}}
+    assert recheck.Rules(asking(rows=[{**row, "event": "X", "when": "true"}], **rows)).rows
+    for wrong in ({key: "X", "when": "true"}, {key: "X"}, {"event": "X"}):
+        with pytest.raises(ValueError, match="`when` or `urgent` that cannot have it"):
+            recheck.Rules(asking(rows=[{**row, **wrong}], **rows))
+
+
+def test_a_system_is_named_by_its_members_and_the_beginnings_of_their_fingerprints() -> None:
+    bell, horn = ringing("BELL"), ringing("HORN")
+    system = recheck.System(["one", "other"], [bell, horn], "sync")
+    assert str(system) == f"one {bell.fingerprint[:12]}, other {horn.fingerprint[:12]}"
+    for names in (["one", "one"], ["one"], ["one", "an other"]):
+        with pytest.raises(ValueError, match="each with a name of its own"):
+            recheck.System(names, [bell, horn][: len(names)], "sync")
+
+
+def test_a_part_says_all_that_it_assumes() -> None:
+    part = {
+        **EVERYTHING, "relations": "", "starts": "m", "assume": ["n > 1 and\nk > 0"],
+        "while": "sent < 3\n", "ghosts": {"sent": {"init": 0, "step": "sent +\n 1"}},
+    }  # fmt: skip
+    assert [*recheck.given(part)] == [
+        "relations noisy",
+        "m starts",
+        "where n > 1 and k > 0",
+        "while sent < 3",
+        "with sent = 0 and then sent + 1",
+    ]
+    assert [*recheck.given(EVERYTHING)] == []
+    members = [("one", recheck.Rules(asking()))]
+    for relations in (3, [], True):
+        wrong = {**EVERYTHING, "atoms": [], "lemmas": [], "relations": relations}
+        with pytest.raises(ValueError, match="values of other types than they must be"):
+            recheck.sessions_of(members, wrong)
+
+
+def test_distances_are_a_list_of_as_many_as_there_are_states() -> None:
+    """One more than the least of those that steps lead to; None where no step leads on."""
+    proof = proof_over(4, [(0, 1, "a", "a: 1"), (1, 2, "b", "b: 1"), (0, 3, "b", "b: 1")])
+
+    def reached(evidence: Any, without: str | None = None) -> list[bool]:
+        proof.given, proof.used = {"end": evidence}, set()
+        return proof.distances("end", lambda number: number == 2, without)
+
+    assert reached([2, 1, 0, None]) == [True, True, True, False]
+    assert reached([None, None, 0, None], "b") == [False, False, True, False]
+    for wrong in ([2, 1, 0], [2, 1, 0, None, None], (2, 1, 0, None), {0: 2, 1: 1, 2: 0, 3: None}):
+        with pytest.raises(ValueError, match="there are not as many distances as states: end"):
+            reached(wrong)
+    for wrong in ([1, 1, 0, None], [2, 1, 0, 0], [None, None, 0, None], [2, True, 0, None]):
+        with pytest.raises(ValueError, match="is at the distance"):
+            reached(wrong)
