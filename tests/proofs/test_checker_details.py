@@ -290,7 +290,7 @@ def ranked(
     edges: list[Edge], among: set[int], how: str, whose: str
 ) -> tuple[dict[int, list[Any]], bool]:
     """Ranks of the states, found component by component, and whether they are a proof."""
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(among)
     graph.add_edges_from((edge[0], edge[1]) for edge in edges if {*edge[:2]} <= among)
     parts, ranks, proved = nx.condensation(graph), dict[int, list[Any]](), True
@@ -328,7 +328,9 @@ def test_ranks_are_accepted_where_no_fair_run_goes_on_for_ever(how: str, whose: 
         reached = sorted(nx.descendants(graph, 0) | {0})
         number = {state: place for place, state in enumerate(reached)}
         edges = [
-            (number[source], number[to], *about) for source, to, *about in drawn if source in number
+            (number[source], number[to], actor, row)
+            for source, to, actor, row in drawn
+            if source in number
         ]
         proof, goes_on = proof_over(len(reached), edges), goes_on_fairly(edges, how, whose)
         running = {state for state in range(len(reached)) if not proof.over[state]}
@@ -646,7 +648,7 @@ def test_a_part_says_all_that_it_assumes() -> None:
     ]
     assert [*recheck.given(EVERYTHING)] == []
     members = [("one", recheck.Rules(asking()))]
-    for relations in (3, [], True):
+    for relations in (3, ["r"], True):
         wrong = {**EVERYTHING, "atoms": [], "lemmas": [], "relations": relations}
         with pytest.raises(ValueError, match="values of other types than they must be"):
             recheck.sessions_of(members, wrong)
