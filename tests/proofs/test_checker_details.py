@@ -670,3 +670,44 @@ def test_distances_are_a_list_of_as_many_as_there_are_states() -> None:
     for wrong in ([1, 1, 0, None], [2, 1, 0, 0], [None, None, 0, None], [2, True, 0, None]):
         with pytest.raises(ValueError, match="is at the distance"):
             reached(wrong)
+
+
+COUNTED: dict[str, Any] = {
+    "states": [{"name": "A"}],
+    "final": [],
+    "guards": {},
+    "oracles": {},
+    "registers": {"x": {"init": 0, "min": 0}},
+}
+
+
+def test_what_elimination_refutes_once_is_refuted() -> None:
+    table = asking(rows=[{"from": "A", "to": "A", "event": "UP", "do": {"x": "x + 1"}}], **COUNTED)
+    assert obstacles(table, "one.x > 7 and one.x < 3") == {}
+    assert len(obstacles(table, "one.x > 7 and one.x < 9")) == 1
+
+
+def test_a_hint_is_known_of_from_the_start() -> None:
+    """Without it each round asks about the number below only."""
+    up = {"from": "A", "to": "A", "event": "UP", "when": "x < 50"}
+    both = {name: {"init": 0, "min": 0} for name in ("x", "y")}
+    table = asking(
+        rows=[{**up, "do": {"x": "x + 1", "y": "y + 1"}}], **{**COUNTED, "registers": both}
+    )
+    claims = [{"name": "it", "check": "never", "never": "one.y > 90"}]
+    proofs = [
+        prove_tables({"one": table}, {**EVERYTHING, "claims": claims}, hints)
+        for hints in ((), ("one.y <= one.x",))
+    ]
+    assert [proof.proved for proof in proofs] == [(), ("it",)]
+    assert all(0 <= proof.seconds < 600 for proof in proofs)
+
+
+def test_no_atoms_are_added_where_every_claim_is_proved() -> None:
+    table = asking(
+        rows=[{"from": "A", "to": "A", "event": "UP", "when": "x < 3", "do": {"x": "x + 1"}}],
+        **COUNTED,
+    )
+    claims = [{"name": "it", "check": "never", "never": "one.at != A"}]
+    proof = prove_tables({"one": table}, {**EVERYTHING, "claims": claims})
+    assert (proof.proved, proof.evidence["atoms"]) == (("it",), [])

@@ -152,10 +152,52 @@ def test_what_suffices_settles_every_set_of_assumptions() -> None:
             assert holds != any(chosen <= one for one in failing), (claim.name, chosen)
 
 
+@pytest.mark.parametrize(
+    "smallest",
+    [
+        [{Assumption.SHARED, Assumption.SYMMETRIC}, {Assumption.SHARED, Assumption.REFLEXIVE}],
+        [{Assumption.DETERMINISTIC}, {Assumption.TRANSITIVE, Assumption.SYMMETRIC}],
+        [set(EQUIVALENCE)],
+    ],
+)
+def test_the_largest_sets_that_do_not_suffice_are_those(smallest: list[set[Assumption]]) -> None:
+    """By trying all sets; the three that have names are there too."""
+    expected = catalogue.given(*map(frozenset, smallest))
+    lacking = [some for some in every_set() if not any(one <= some for one in smallest)]
+    largest = [some for some in lacking if not any(some < other for other in lacking)]
+    named = {*map(frozenset, smallest), *catalogue.NAMED.values()}
+    assert {assumptions_of(name) for name in expected} == {*largest, *named}
+    for name, status in expected.items():
+        assert (status is Status.FAILS) == (assumptions_of(name) in lacking)
+
+
+def test_guards_are_asked_about_in_each_case_of_the_numbers() -> None:
+    """Of j as it counts toward k, the guards of INTERACT tell whether one more is too many."""
+    cases = predicates._numbers(Interact(3, 1))
+    assert {case["j"] + 1 > case["k"] for case in cases} == {False, True}  # type: ignore[operator]
+    assert all(0 <= case["j"] <= case["n"] and case["k"] <= case["n"] for case in cases)  # type: ignore[operator]
+    assert len(cases) == 2
+    assert predicates._numbers(Pxp(2)) == [{}]
+
+
+def test_what_tags_are_read_fails_with_them() -> None:
+    """A state of which a definition does not hold is shown by the tags that led there."""
+    check = predicates._of(lambda read: not any(Tag.RATIFY in sent for sent in read.sent))
+    verdict = check(SessionModel(Interact(3, 1), Theory(NOISY)), Space({}, {}))
+    assert verdict.status is Status.FAILS
+    assert verdict.detail.split(", ")[-1].endswith("RATIFY")
+
+
+def test_what_is_not_bounded_stays_as_it_was_found() -> None:
+    verdict = Verdict(Status.HOLDS_UP_TO)
+    assert settled(verdict, proofs_of([THEOREMS["interact.reject-after-k"]]), "noisy") == verdict
+
+
 def test_a_proof_takes_the_bound_away_and_one_that_fails_is_unknown() -> None:
     claim = THEOREMS["interact.no-revise-at-2"]
     proof = ClaimChecker(Bounds(5, 1), proofs=proofs_of([claim])).check(claim, "tolerance")
     assert proof.verdict == Verdict(Status.HOLDS, bound=Bound("all", "all"))
+    assert 0 <= proof.seconds < 600
     assert str(proof.verdict) == "HOLDS for all n and k"
     bounded = ClaimChecker(Bounds(5, 1)).check(claim, "tolerance").verdict
     assert bounded == Verdict(Status.HOLDS_UP_TO, bound=Bound(5, 1))

@@ -102,6 +102,13 @@ def test_the_text_for_coq_has_a_lemma_for_each() -> None:
             )
 
 
+def test_where_no_lemma_is_needed_the_text_says_so() -> None:
+    nothing: dict[str, Any] = {"members": [["a", ""]], "parts": [{"lemmas": []}]}
+    says = "It needs none: all follows from the states, which the checker of certificates computes."
+    assert as_coq(nothing).splitlines()[-1] == f"(* {says} *)"
+    assert as_smt(nothing).splitlines()[-1] == f"; {says}"
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 @pytest.mark.skipif(shutil.which("coqc") is None, reason="coqc is not installed")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ import pxp_fsm as pxp
 from proofs import recheck
 from proofs.check import answer
 from proofs.requests import Request
-from proofs.rules.certificates import prove_system
+from proofs.rules.certificates import TITLES, prove_system
+from proofs.rules.certificates import _refusal as refusal
 from proofs.rules.prover import prove, prove_tables
 from proofs.systems import System
 from pxp_fsm.automata.expressions import BOOL, INT, ExpressionError, enumeration, parse_expression
@@ -522,3 +524,31 @@ def test_a_claim_that_is_not_proved_is_to_be_explored_for_one_value_of_each_para
         assert proved is None and results
         for result in results:
             assert case in result.verdict.remedy.split(" --formula")[0]
+
+
+def test_a_result_is_named_after_its_claim_where_nothing_is_said_about_it() -> None:
+    file = str(EXAMPLES / "polls.toml")
+    system, properties = System.load(file), read_system(file).properties
+    results, _ = prove_system(system, [replace(one, about="") for one in properties])
+    titles = {result.name: result.title for result in results}
+    assert titles["terminates"] == TITLES["terminates"]
+    (never,) = (one for one in properties if one.claim and "never" in one.claim["claims"][0])
+    claim = never.claim["claims"][0]
+    assert titles[claim["name"]] == f"never {claim['never']}"
+    assert {result.model for result in results} == {system.name}
+
+
+def test_why_the_checker_refuses_a_certificate_is_said() -> None:
+    file = str(EXAMPLES / "polls.toml")
+    system = System.load(file)
+    _, certificate = prove_system(system, read_system(file).properties)
+    assert certificate is not None
+    tables = [member.automaton for member in system.members]
+    document = json.loads(certificate.text())
+    assert refusal(document, tables) == ""
+    (claim,) = (
+        claim for part in document["parts"] for claim in part["claims"] if claim["check"] == "never"
+    )
+    claim["never"] = "client.polls <= most"
+    assert claim["name"] in refusal(document, tables)
+    assert refusal({}, tables).startswith("KeyError")

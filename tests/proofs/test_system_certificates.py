@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,6 +132,15 @@ def test_the_capacity_that_suffices_is_that_of_the_results_that_have_one() -> No
     assert certify_system(system, [beside, *results, beside]).text() == expected
     with pytest.raises(NotCertified, match="no property holds"):
         certify_system(system, [beside])
+
+
+def test_what_the_checker_refuses_is_no_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_given: Any) -> Any:
+        return iter([(False, "no-deadlock: it does not hold")])
+
+    monkeypatch.setattr(recheck, "check_system", refuse)
+    with pytest.raises(NotCertified, match="the independent checker refuses it: no-deadlock"):
+        certify_system(LOOP)
 
 
 def test_more_states_than_are_written_have_no_certificate() -> None:
