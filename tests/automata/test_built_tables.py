@@ -20,7 +20,7 @@ from pxp_fsm.automata.tables import (
     parse_automaton,
     stored_automaton,
 )
-from pxp_fsm.errors import Fault, TableError
+from pxp_fsm.errors import Fault, TableError, UsageError
 from tests.automata.test_soundness import ROWS
 from tests.sessions.custom_tables import TABLE
 
@@ -59,6 +59,18 @@ def test_an_automaton_of_rows_is_the_one_of_a_file() -> None:
     ]
     assert (made.title, made.note, made.peer, made.source) == ("Made", "a note", "", "")
     assert made.payloads == {"X": {"type": "integer"}}
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(UsageError, match="a table is an Automaton, a name, a file"):
+        pxp.System.load(5)
+
+
+def test_a_name_beyond_ascii_is_in_normal_form() -> None:
+    rows = [{"from": "S", "to": "Cafe\u0301", "send": "X"}]
+    with pytest.raises(TableError) as raised:
+        pxp.build_automaton("accents", rows, final=["Cafe\u0301"], peer="other")
+    assert "spelling" in [fault.kind for fault in raised.value.faults if isinstance(fault, Fault)]
 
 
 def test_an_automaton_of_rows_begins_where_the_first_one_does() -> None:

@@ -403,6 +403,15 @@ def test_what_nothing_bounds_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_partners_are_called_anew_in_the_table_as_written_too() -> None:
+    own = pxp.load_automaton("examples/with_rules/commit_coordinator.toml")
+    made = unfolded(own, {"most": 1}).with_partners({"left": "west"})
+    assert made.unfolding is not None
+    assert made.partners == made.unfolding.table.partners
+    assert "west" in made.partners
+    assert "left" not in made.partners
+
+
 def test_two_tables_declare_a_parameter_alike() -> None:
     other = SERVER + "[parameters]\nmost = { min = 1 }\n"
     with pytest.raises(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs.audit import AuditedMessage, AuditedSession, FindingKind
-from proofs.audit.sessions import contradictions
+from proofs.audit.sessions import contradictions, wrong_answers
 from pxp_fsm.protocol.relations import JudgedAnswer
+from pxp_fsm.protocol.rules import Interact, Pxp
 
 TEXTS = "abcd"
 answers = st.lists(
@@ -60,3 +62,53 @@ def test_the_answers_are_judged_exactly(
     )
     assert tolerance is not bool(found - {FindingKind.CHAIN})
     assert equivalence is not bool(found)
+
+
+def test_the_first_message_answers_nothing_whatever_was_judged() -> None:
+    judged = (JudgedAnswer("MATCH", "a", "b", False), JudgedAnswer("AGREE", "-", "-", True))
+    said = (AuditedMessage(True, "INIT", "a", "-", judged), AuditedMessage(False, "TERM", "b", "-"))
+    session = AuditedSession("s", said, None, derived=(True, True))
+    assert not [*wrong_answers(session, Interact(5, 2))]
+
+
+def test_a_changed_pair_is_found_at_its_message() -> None:
+    said = (
+        AuditedMessage(True, "INIT", "a", "-"),
+        AuditedMessage(False, "REFUTE", "b", "-"),
+        AuditedMessage(True, "RATIFY", "c", "-"),
+    )
+    [finding] = wrong_answers(AuditedSession("s", said, None), Pxp())
+    assert (finding.kind, finding.number) == (FindingKind.PAIR, 3)
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_a_question_to_the_other_relation_is_found(wrong: int) -> None:
+    """Its texts are right."""
+    asked = ["MATCH", "AGREE"]
+    asked[wrong] = asked[1 - wrong]
+    judged = (JudgedAnswer(asked[0], "a", "b", False), JudgedAnswer(asked[1], "x", "y", True))
+    said = (
+        AuditedMessage(True, "INIT", "a", "x"),
+        AuditedMessage(False, "REFUTE", "b", "y", judged),
+    )
+    found = wrong_answers(AuditedSession("s", said, None, derived=(True, True)), Interact(5, 2))
+    questions = [finding.what for finding in found if finding.kind is FindingKind.QUESTION]
+    assert questions == [f"question {wrong + 1} to {asked[wrong]}"]
+
+
+def test_a_pair_that_is_refused_in_both_orders_breaks_one_chain() -> None:
+    judged = tuple(
+        JudgedAnswer("MATCH", left, right, held)
+        for left, right, held in (
+            ("a", "b", True),
+            ("b", "c", True),
+            ("c", "a", False),
+            ("a", "c", False),
+        )
+    )
+    said = (
+        AuditedMessage(True, "INIT", "a", "-"),
+        AuditedMessage(False, "REFUTE", "b", "-", judged),
+    )
+    found = [finding.kind for finding in contradictions(AuditedSession("s", said, None))]
+    assert found == [FindingKind.CHAIN]

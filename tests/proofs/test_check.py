@@ -14,6 +14,7 @@ import pytest
 import pxp_fsm as pxp
 from proofs import subjects
 from proofs.check import Results, answer, checkables, known_properties
+from proofs.claims.checking import ClaimChecker
 from proofs.core.results import Result, Status, Verdict, table
 from proofs.requests import Request
 from proofs.subjects import Answer
@@ -416,6 +417,55 @@ def test_what_was_found_before_an_interruption_is_given_before_it(
         )
     assert [one.name for one in found] == ["no-deadlock"]
     assert asked == ["fifo:1", "fifo:2"]
+
+
+def test_a_claim_that_is_interrupted_is_told_with_what_it_assumes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: Any) -> Result:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ClaimChecker, "check", interrupted)
+    with pytest.raises(Interrupted) as raised:
+        list(answer(Request((pxp.Interact(2, 1),), names=("never-ultra",), relations="noisy")))
+    cut_off = raised.value.result
+    assert (cut_off.name, cut_off.assumptions) == ("never-ultra", "noisy")
+    assert (cut_off.status, cut_off.reason) == (Status.UNKNOWN, "interrupted")
+
+
+def test_of_rules_running_agents_are_checked_alone() -> None:
+    [result] = pxp.check(pxp.Interact(2, 1), "running", relations="equivalence")
+    assert result.name == "sessions-agree-with-model"
+
+
+def test_more_explicit_values_are_more_states() -> None:
+    found = [pxp.check("interact", "never-ultra", values=n, n=2, k=1)[0] for n in (1, 2)]
+    assert found[0].model != found[1].model
+
+
+@pytest.mark.parametrize(
+    "options", [{"channels": ("sync", "fifo:1")}, {"reduction": "symmetry", "channels": ("sync",)}]
+)
+def test_a_certificate_of_channels_or_of_fewer_states_is_refused(options: dict[str, Any]) -> None:
+    request = Request((System.load("pxp"),), certificate=Path("unused.json"), **options)
+    with pytest.raises(UsageError, match="give one channel, no reduction"):
+        list(answer(request))
+
+
+def test_bounds_are_of_the_protocol_where_there_are_both_kinds(tmp_path: Path) -> None:
+    file = tmp_path / "own.json"
+    file.write_text(to_json(replace(pxp.load_automaton("pxp"), name="own")), "utf-8")
+    [result, *_] = answer(Request(("interact", str(file)), names=("never-ultra",), n=3, k=1))
+    assert isinstance(result, Result)
+    assert result.name == "never-ultra"
+    with pytest.raises(UsageError, match="sessions of interact and pxp"):
+        list(answer(Request((str(file),), names=("no-deadlock",), n=3)))
+
+
+def test_what_ones_own_tables_say_of_themselves_is_told() -> None:
+    own = replace(pxp.load_automaton("pxp"), name="own", note="its rows are guesses")
+    told = list(subjects.SYSTEMS.checked(Request((System.load(own, "pxp"),))))
+    assert [note for note in told if isinstance(note, str)] == ["own: its rows are guesses"]
 
 
 def test_of_rules_with_a_formula_that_alone_is_decided() -> None:

@@ -18,6 +18,7 @@ from proofs.systems import (
     Interrupted,
     System,
     check,
+    checking,
     compatibility,
     encoding,
     parse_channel,
@@ -291,6 +292,46 @@ def test_from_where_something_is_impossible_all_states_are_counted(
     note = result.diagram().note
     assert ("from there on 3 states can be reached" in note) is (most > 3), note
     assert ("from there on at least 1 state" in note or "1 state " in note) is (most == 1), note
+    [alone] = pxp.check(System.load(lost, table("idle", "[A] -> [A] event ONE")), "AG EF lost@A")
+    assert "from there on 1 state can be reached" in alone.diagram().note
+
+
+def test_a_check_that_is_interrupted_is_called_as_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object) -> Iterator[tuple[str, Verdict]]:
+        yield from ()
+        raise KeyboardInterrupt
+
+    system = System.load("pxp")
+    [asked] = results.check_standard(system, ["no-deadlock"])
+    monkeypatch.setattr(results, "decide_standard", interrupted)
+    with pytest.raises(Interrupted) as raised:
+        list(results.check_standard(system, ["no-deadlock"]))
+    cut_off = raised.value.result
+    assert (cut_off.name, cut_off.title) == (asked.name, asked.title)
+    assert cut_off.status is Status.UNKNOWN
+
+
+def test_what_holds_at_any_capacity_says_of_which_system_and_how_long_it_took() -> None:
+    for result in results.check_unbounded(System.load("pxp"), most=1):
+        assert (result.model, type(result.seconds)) == ("pxp1, pxp2 over fifo", float)
+
+
+@pytest.mark.parametrize("name", ["pxp", "interact"])
+def test_no_verdict_of_a_search_that_is_cut_short_is_another(name: str) -> None:
+    system = System.load(name, channel="fifo:1")
+    whole = {one.name: one.status for one in results.check_standard(system)}
+    for most in (1, 2, 4, 8, 16):
+        for one in results.check_standard(system, effort=Effort(most)):
+            assert one.status in (Status.UNKNOWN, whole[one.name]), (most, one.name)
+
+
+def test_what_is_always_possible_again_is_answered_by_what_is_reached() -> None:
+    composition = Composition(System.load("pxp"))
+    for formula, reached in (("AG EF ended", True), ("AG !ended", True), ("AF ended", False)):
+        answered = checking._of_reached(composition, parse(formula))
+        assert (answered is not None) is reached, formula
 
 
 def test_memory_that_is_used_up_makes_a_verdict_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

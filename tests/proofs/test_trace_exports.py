@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 import pxp_fsm as pxp
 from proofs.core.results import Bound, Result
-from proofs.export.commands import GuardedCommand
+from proofs.export.commands import (
+    All,
+    GuardedCommand,
+    Is,
+    Negation,
+    Some,
+    Test,
+    Variable,
+    holds_first,
+)
 from proofs.export.traces import TRACE_FORMATS, Walk, actions_of, export_trace, table_of
 from proofs.systems import System
 from pxp_fsm.analysis import counterexamples
@@ -55,6 +64,42 @@ def test_the_table_has_a_row_for_each_step_with_the_state_of_each_member(stuck: 
     assert tuple(row[1] for row in table.rows[1:]) == stuck.trace.labels
     assert [row[0] for row in table.rows] == [*range(len(states))]
     assert "m sends INIT; h in WAIT does not receive it" in table.caption
+
+
+def test_the_key_of_a_table_is_of_letters_numbers_and_hyphens(stuck: Result) -> None:
+    assert table_of(stuck).key == "trace-m-h-pxp-AG-EF-ended-free-guards-fifo-1-complete-runs"
+
+
+@given(
+    st.recursive(
+        st.builds(
+            Is,
+            st.builds(Variable, st.just(("v",)), st.just(("a", "b")), st.integers(0, 1)),
+            st.integers(0, 1),
+        ),
+        lambda tests: st.one_of(
+            st.builds(Negation, tests),
+            st.builds(All, st.lists(tests, max_size=3).map(tuple)),
+            st.builds(Some, st.lists(tests, max_size=3).map(tuple)),
+        ),
+        max_leaves=6,
+    )
+)
+def test_what_holds_first_is_what_its_parts_say(test: Test) -> None:
+    """The dual of a test is its negation."""
+
+    def dual(part: Test) -> Test:
+        match part:
+            case All(of):
+                return Some(tuple(map(dual, of)))
+            case Some(of):
+                return All(tuple(map(dual, of)))
+            case Negation(of):
+                return Negation(dual(of))
+            case _:
+                return Negation(part)
+
+    assert holds_first(dual(test)) is not holds_first(test)
 
 
 def test_a_session_is_a_table_of_its_messages() -> None:

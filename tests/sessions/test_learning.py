@@ -414,3 +414,9 @@ def test_what_is_right_never_falls_whatever_is_kept_and_learned() -> None:
     text = canonical_json(gate_table()).replace("right >= standing", "right + 1 >= standing")
     assert text != canonical_json(gate_table())
     assert _proved_of_gates(parse_automaton(text, "gate.json")) == ("one-guard", "never-keeps")
+
+
+def test_what_was_weighed_names_only_what_had_no_answer() -> None:
+    plain, some = (str(Weighing(before=6, after=7, of=10, unanswered=n)) for n in (0, 2))
+    assert plain == "right on 7 of 10 validation instances with it, and on 6 without"
+    assert some == plain + "; 2 had no answer"
