@@ -103,8 +103,7 @@ def prefer(variable: int, about: I32, progress: I64) -> int:
     before, after = about[at + BEFORE], about[at + AFTER]
     if before > 0:
         about[before * WIDTH + AFTER] = after
-    if after > 0:
-        about[after * WIDTH + BEFORE] = before
+    about[after * WIDTH + BEFORE] = before  # there is one, since it is not in front
     front = progress[FRONT]
     progress[STAMP] += 1
     about[front * WIDTH + AFTER] = variable

@@ -236,6 +236,15 @@ def test_a_learned_clause_has_the_number_of_levels_that_it_joins() -> None:
         assert learned[:2] == [assumed[-1] + 1, assumed[-2] + 1]  # the latest two are watched
 
 
+def test_what_is_false_without_assumptions_is_not_learned() -> None:
+    solver = Solver(4, compiled=False)
+    for last in (6, 7):
+        solver.add([3, 5, last, 8])
+    solver.add([9])
+    assert solver.solve((2, 4)) is False
+    assert sorted(clauses_in(solver._pool, solver._progress[END])[-1][2]) == [3, 5]
+
+
 def test_what_is_wished_is_decided_first_after_conflicts_and_restarts_too() -> None:
     """Each wish but the first fails at once; after 100 conflicts the search begins again."""
     for many in (1, 100):

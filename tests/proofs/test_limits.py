@@ -42,6 +42,20 @@ def test_memory_has_no_bound_where_it_is_not_measured(monkeypatch: pytest.Monkey
     assert Effort(memory=UNLIMITED).spent(10, 1, 1) == ""
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such peak")
+@pytest.mark.parametrize(("platform", "peak"), [("darwin", 5 << 20), ("freebsd", 5 << 10)])
+def test_where_the_memory_is_not_said_its_peak_is_taken(
+    platform: str, peak: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import resource
+
+    monkeypatch.setattr(Path, "read_text", lambda *_a, **_k: "")
+    monkeypatch.setattr(sys, "platform", platform)
+    usage = resource.struct_rusage([0.0, 0.0, peak, *[0] * 13])
+    monkeypatch.setattr(resource, "getrusage", lambda _: usage)
+    assert used() == 5
+
+
 def test_a_browser_says_nothing_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "emscripten")
     assert half_of_memory.__wrapped__() == UNLIMITED

@@ -45,6 +45,19 @@ def checker(graph: Graph, runs: Runs = Runs.COMPLETE, *fair: FairClass[int]) -> 
     return FormulaChecker(graph_of(graph, explore(graph), Fairness(fair), VOCABULARY), runs)
 
 
+def test_which_kinds_of_states_follow_is_what_the_edges_say() -> None:
+    for seed in range(20):
+        graph = random_graph(random.Random(seed))
+        own = checker(graph)
+        kinds, known = own._kinds([Atom("p"), Atom("q")])
+        following = own._following(kinds, len(known))
+        order = list(explore(graph).steps)
+        kind_of = dict(zip(order, kinds, strict=True))
+        for kind in range(len(known)):
+            after = {kind_of[t] for s in order if kind_of[s] == kind for t in graph.edges[s]}
+            assert following(kind) == sorted(after), seed
+
+
 def on_run(graph: Graph, formula: Formula, run: Sequence[int], cycle: int) -> bool:
     """Whether a run of the graph satisfies the formula, by its definition."""
     return satisfied(formula, run, cycle, lambda atom, s: _true(graph, atom, s))

@@ -197,6 +197,22 @@ def test_a_label_that_the_model_does_not_allow_is_refused() -> None:
         monitor.after(monitor.after(monitor.start, "p"), "p")
 
 
+class _TwoStarts(Graph):
+    def initial(self) -> tuple[int, ...]:
+        return 0, 1
+
+
+def test_where_one_of_several_states_has_ended_the_run_may_end() -> None:
+    none, p = frozenset[str](), frozenset("p")
+    model = _TwoStarts(((), (2,), (2,)), (none, none, p))
+    for text, verdict in (
+        ("X p", MonitorVerdict.PRESUMABLY_FALSE),
+        ("!X p", MonitorVerdict.PRESUMABLY_TRUE),
+    ):
+        monitor = over(parse(text), model)
+        assert monitor.outlooks[monitor.start] is verdict
+
+
 def test_what_labels_do_not_tell_cannot_be_monitored_by_them() -> None:
     graph = Graph(((1, 2), (), ()), (frozenset(), frozenset({"p"}), frozenset()))
 

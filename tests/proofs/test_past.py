@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import partial
+from itertools import product
 
 import pytest
 
@@ -171,6 +173,23 @@ def test_at_the_first_state_nothing_was_before() -> None:
         assert (satisfying_run(parse(f"p & {text}")) is not None) is true
     assert satisfying_run(parse("(q S p) & !p")) is None
     assert satisfying_run(parse("!(q T p) & p")) is None
+
+
+def test_what_is_remembered_of_a_state_is_what_is_true_there() -> None:
+    meanings: tuple[tuple[str, Callable[[bool, bool], bool]], ...] = (
+        ("p & q", lambda p, q: p and q),
+        ("p | q", lambda p, q: p or q),
+        ("p & !q", lambda p, q: p and not q),
+        ("!(p | q)", lambda p, q: not (p or q)),
+    )
+    for text, meaning in meanings:
+        history = history_of(parse(f"Y ({text})"))
+        assert history is not None
+        for values in product((False, True), repeat=2):
+            there: dict[Formula, bool] = dict(zip((Atom("p"), Atom("q")), values, strict=True))
+            true, after = history.step(history.start, [there[atom] for atom in history.atoms])
+            assert (true, bool(after)) == (0, meaning(*values)), (text, values)
+            assert history.step(after, [False, False])[0] == meaning(*values)
 
 
 def test_names_of_one_letter_stay_names_where_more_follows() -> None:

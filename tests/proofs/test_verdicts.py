@@ -9,6 +9,8 @@ import networkx as nx
 import pytest
 
 from proofs.core.explore import Step, Trace, explore, explore_as_read
+from proofs.core.graphs import leading_to
+from proofs.core.kernels import Interpreter
 from proofs.core.properties import each_step, longest_run, terminates
 from proofs.core.results import Bound, Result, Status, Verdict, stopped, table
 from pxp_fsm.automata.actions import Say
@@ -110,6 +112,38 @@ def test_a_longest_run_is_as_long_as_any() -> None:
     assert [step.target for step in longest_run(explore(chain)).steps] == [1, 3]
 
 
+def test_exploring_stops_where_it_was_to_come() -> None:
+    chain = Graph(((1, 2), (3,), (4,), (), ()), (frozenset(),) * 5)
+    assert [*explore(chain, until=lambda state: state == 2).steps] == [0, 2]
+    assert [*explore(chain, until=lambda state: state == 9).steps] == [0, 1, 2, 3, 4]
+
+
+class _TwoStarts(Graph):
+    def initial(self) -> tuple[int, ...]:
+        return 0, 1
+
+
+def test_a_longest_run_begins_where_the_longest_does() -> None:
+    for edges, most in ((((3,), (2,), (3,), ()), [2, 3]), (((2,), (3,), (3,), ()), [2, 3])):
+        run = longest_run(explore(_TwoStarts(edges, (frozenset(),) * 4)))
+        assert [step.target for step in run.steps] == most
+
+
+def test_what_leads_to_marked_nodes_is_marked_with_ones() -> None:
+    for seed in range(30):
+        graph, runner = random_graph(random.Random(seed)), Interpreter()
+        nodes = len(graph.edges)
+        plain: nx.DiGraph[int] = nx.DiGraph()
+        plain.add_nodes_from(range(nodes))
+        plain.add_edges_from((a, b) for a, targets in enumerate(graph.edges) for b in targets)
+        offsets = [sum(map(len, graph.edges[:node])) for node in range(nodes + 1)]
+        marks = runner.put("B", [int(node == nodes - 1) for node in range(nodes)])
+        targets = [target for row in graph.edges for target in row]
+        leading_to(runner, runner.put("i", offsets), runner.put("i", targets), marks)
+        marked = {nodes - 1} | nx.ancestors(plain, nodes - 1)
+        assert [*marks] == [int(node in marked) for node in range(nodes)], seed
+
+
 def test_a_table_of_results_is_as_wide_as_its_longest_cells() -> None:
     def line(name: str, subject: str = "s") -> list[str]:
         result = Result(subject, name, "t", "a", Verdict(Status.HOLDS), Status.HOLDS)
@@ -135,6 +169,23 @@ def test_a_table_says_of_what_fails_whether_it_may(expected: Status | None, show
     head, row, _ = table([result])
     assert row[head.index("verdict") :].split("  ")[0] == shown
     assert row.startswith("!") is (expected is Status.HOLDS)
+
+
+def test_a_table_names_at_its_end_what_is_not_as_expected() -> None:
+    results = [
+        Result("s", f"p{number}", "t", "a", Verdict(Status.FAILS), expected)
+        for number, expected in enumerate((Status.FAILS, Status.HOLDS, None))
+    ]
+    assert [*table(results)][-1].endswith(", 1 not as expected: p1 (a)")
+    assert [*table(results[:1])][-1].endswith(", 0 not as expected")
+
+
+def test_a_trace_is_drawn_on_members_where_there_is_one() -> None:
+    there = Result("s", "p", "t", "a", Verdict(Status.FAILS, trace=TRACE), ways=lambda _: {})
+    assert there.member_diagrams() == {}
+    for verdict, ways in ((Verdict(Status.HOLDS), there.ways), (there.verdict, None)):
+        with pytest.raises(UsageError, match="p has no trace of members to draw"):
+            Result("s", "p", "t", "a", verdict, ways=ways).member_diagrams()
 
 
 def test_names_of_checks_leave_the_columns_in_line_however_much_is_assumed() -> None:

@@ -15,7 +15,16 @@ import pytest
 import wasmtime
 
 from proofs.core.kernels import Compiled, Interpreter
-from proofs.core.webassembly import I32, I64, U8, U16, NotTranslated, module, wrapping_product
+from proofs.core.webassembly import (
+    I32,
+    I64,
+    U8,
+    U16,
+    NotTranslated,
+    _constant,
+    module,
+    wrapping_product,
+)
 
 HEAD = """from proofs.core.webassembly import I32, I64, U8, U16, prefetch, wrapping_product
 SEVEN = 7
@@ -324,6 +333,17 @@ def test_quotients_and_rests_are_rounded_down(left: int, right: int, tmp_path: P
     for text in ("return a // b", "return a % b"):
         function = kernel(text, tmp_path, head="a: int, b: int")
         assert Compiled().run(function, left, right) == function(left, right)
+
+
+def test_a_constant_is_read_as_it_was_written() -> None:
+    """Signed LEB128: seven bits a byte, the lowest first; the last one's highest is the sign."""
+    for value in (*range(-300, 300), *(s << p for p in (13, 20, 62) for s in (1, -1)), -(1 << 63)):
+        encoded = _constant(value)
+        numbers = encoded[1:]
+        assert [byte >> 7 for byte in numbers] == [1] * (len(numbers) - 1) + [0]
+        read = sum((byte & 127) << 7 * place for place, byte in enumerate(numbers))
+        assert encoded[:1] == b"\x42"
+        assert read - (numbers[-1] >> 6 << 7 * len(numbers)) == value
 
 
 def test_a_product_keeps_its_low_bits(tmp_path: Path) -> None:
