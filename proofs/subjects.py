@@ -68,7 +68,7 @@ from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import is_named
 from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.table_files import Property
-from pxp_fsm.automata.tables import BUILTIN, built_in_names, format_of, load_automaton
+from pxp_fsm.automata.tables import built_in_names, format_of, load_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -274,8 +274,6 @@ def _is_of_system(subject: Any) -> bool:
 
 def _stands_alone(name: str) -> bool:
     """Whether a table is not one of two: it names its partners, or what is claimed of it alone."""
-    if name in BUILTIN:
-        return False
     table = load_automaton(name)
     return bool(table.properties) or any(row.partner for row in table.transitions)
 

@@ -224,3 +224,16 @@ def test_respondents_have_these_names(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "script:", "os.system", "os:system('x')", "agents.py", "me"])
 def test_no_other_name_is_one(name: str) -> None:
     assert respondent_problem(name)
+
+
+def test_a_system_in_another_format_is_taken_over_the_channel_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "two.cfsm"
+    text = ".outputs a\n.state graph\nq0 1 ! x q1\n.marking q0\n.end\n\n"
+    text += ".outputs b\n.state graph\nq0 0 ? x q1\n.marking q0\n.end\n"
+    file.write_text(text, "utf-8")
+    plain = pxp.System.load(file)
+    asked = pxp.System.load(file, channel="fifo:3")
+    assert asked.channel.name == "fifo:3" != plain.channel.name
+    assert asked.members == plain.members

@@ -507,6 +507,8 @@ def test_what_rules_cannot_read_is_told_of_the_message_that_carries_it() -> None
         assert found_of("fifo:1", (send, right), (deliver, said)) == [
             (FindingKind.MESSAGE, another)
         ]
+    early = f"{deliver} cannot happen there"
+    assert found_of("fifo:1", (deliver, right)) == [(FindingKind.MESSAGE, early)]
     tables = SystemTables(System.load(client, server).by_rules())
     [without] = tables.follow(replace(tagged(), events=(Event(1, exchange),))).findings
     assert without.kind is FindingKind.MESSAGE  # there is no message, so nothing that fits

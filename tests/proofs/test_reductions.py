@@ -245,6 +245,29 @@ def test_members_that_do_not_meet_are_taken_one_after_the_other() -> None:
     assert check(composition, parse("F ended"), reduction=Reduction.PARTIAL_ORDER).status == "HOLDS"
 
 
+def test_who_has_a_letter_to_receive_in_order_is_taken_alone() -> None:
+    """Whatever else it could receive in its place."""
+    members = [
+        member
+        for n in "12"
+        for member in (
+            table(f"p{n}", f"A -> [B] send X to q{n}"),
+            table(f"q{n}", f"A -> [B] receive X from p{n}\nA -> [C] receive Y from p{n}"),
+        )
+    ]
+    composition = Composition(System.load(*members, channel="fifo:1"))
+    assert len(reach(composition, reduction=PartialOrder(composition)).states) == 5
+    assert len(reach(composition).states) == 9
+
+
+def test_who_goes_from_one_end_to_another_is_not_seen_to_end() -> None:
+    members = [table(f"p{n}", f"[A] -> [B] event X{n}") for n in "123"]
+    composition = Composition(System.load(*members, channel="fifo:1"))
+    order = PartialOrder(composition, may_end=True)
+    assert len(reach(composition, reduction=order).states) == 3 + 1
+    assert len(reach(composition).states) == 2**3
+
+
 WORKER = table("worker", "[IDLE] -> BUSY receive TASK\nBUSY -> [IDLE] send RESULT")
 HUB = table("hub", "[READY] -> [READY] send TASK\n[READY] -> [READY] receive RESULT")
 

@@ -35,7 +35,7 @@ from proofs.systems.pictures import product_diagram
 from proofs.systems.propositions import describe, named
 from proofs.systems.reachability import reach
 from proofs.systems.symmetry import Symmetry, why_not
-from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.automaton import Automaton, Kind
 from tests.proofs.text_tables import table
 
 HUB = table("hub", "[READY] -> [READY] send TASK\n[READY] -> [READY] receive RESULT")
@@ -318,6 +318,20 @@ def test_what_holds_at_any_capacity_says_of_which_system_and_how_long_it_took() 
         assert (result.model, type(result.seconds)) == ("pxp1, pxp2 over fifo", float)
 
 
+def test_what_comes_about_beyond_what_was_explored_is_unknown() -> None:
+    names = ["progress", "eventual-reception"]
+    sender = table("a", "A -> A0 send STOP\nA0 -> A1 send STOP\nA1 -> A send STOP")
+    receiver = table(
+        "b", "B -> C event ONE\nC -> D event TWO\nD -> E event THREE\nE -> B receive STOP"
+    )
+    system = System.load(sender, receiver, channel="fifo:1")
+    whole = [one.status for one in results.check_standard(system, names)]
+    assert whole == [Status.HOLDS, Status.HOLDS]
+    for most in (1, 2, 3, 4):
+        for one in results.check_standard(system, names, Effort(most)):
+            assert one.status is Status.UNKNOWN, (most, one.name)
+
+
 @pytest.mark.parametrize("name", ["pxp", "interact"])
 def test_no_verdict_of_a_search_that_is_cut_short_is_another(name: str) -> None:
     system = System.load(name, channel="fifo:1")
@@ -373,6 +387,23 @@ def test_contents_that_a_state_has_no_room_for_are_too_many(
     assert [contents.number(("X",) * length) for length in (1, 0, 2, 3, 2)] == [1, 0, 2, 3, 2]
     with pytest.raises(TooLarge, match="a buffer has more than 4 contents"):
         contents.number(("Y",))
+
+
+@pytest.mark.parametrize("most", [6, 7, 8])
+def test_contents_are_numbered_beforehand_up_to_the_most(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tags have 1 + 2 + 4 contents."""
+    monkeypatch.setattr(encoding, "MOST_CONTENTS", most)
+    contents = encoding.Contents(parse_channel("fifo:2"), ("X", "Y"))
+    assert contents.complete is (most >= 7)
+
+
+def test_events_from_outside_have_no_partner() -> None:
+    rows = "A -> B send X to p\nB -> C receive Y from q\nC -> [D] event Z"
+    events = results._events(table("two", rows))
+    assert {event.partner for event in events if event.kind is Kind.EVENT} == {""}
+    assert {event.partner for event in events if event.kind is Kind.SEND} >= {"", "p", "q"}
 
 
 @pytest.mark.parametrize("spare", [1, 0, -1])
