@@ -328,6 +328,17 @@ def test_what_is_heard_is_what_the_model_sees(rules: Rules, seed: int) -> None:
         assert hearing.hear(message) == state.seen
 
 
+def test_a_step_after_which_a_session_is_stuck_takes_no_row() -> None:
+    model = SessionModel(Interact(3, 1), Theory(TOLERANCE))
+    read = reading((), model.both)
+    sessions = ObservedSessions(model, read)
+    first = next(iter(sessions.initial()))
+    step = next(iter(sessions.successors(first)))
+    assert len([*sessions.rows(first, step)]) == 2
+    stuck = step.target._replace(state=step.target.state._replace(over="stuck"))
+    assert [*sessions.rows(first, Step(step.action, stuck))] == []
+
+
 def sessions_of(model: SessionModel) -> Iterator[tuple[Event, ...]]:
     """Every complete session of a small model, as messages."""
 
