@@ -32,7 +32,7 @@ from proofs.systems.options import ChannelFull, NotFirst, NotSent
 from proofs.systems.partial_order import for_check
 from proofs.systems.paths import nearest
 from proofs.systems.pictures import product_diagram
-from proofs.systems.propositions import describe, named
+from proofs.systems.propositions import describe, named, vocabulary
 from proofs.systems.reachability import reach
 from proofs.systems.symmetry import Symmetry, why_not
 from pxp_fsm.automata.automaton import Automaton, Kind
@@ -237,6 +237,10 @@ def test_a_register_is_compared_with_numbers_that_it_never_has_by_the_number_of_
         ("EF 2.c>=3", "HOLDS"),
     ):
         assert str(pxp.check(system, formula)[0].status) == status, formula
+    offered = vocabulary(Composition(system))
+    for place, most in ((1, 1), (2, 3)):
+        numbers = {name for name in offered if name.startswith(f"{place}.c=")}
+        assert numbers == {f"{place}.c={number}" for number in range(most + 2)}
 
 
 def test_a_path_leads_to_the_nearest_state_where_a_goal_holds() -> None:
