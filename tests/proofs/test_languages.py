@@ -363,12 +363,17 @@ def test_titles_say_what_was_assumed() -> None:
 # Pictures
 
 
-def test_a_picture_shows_the_minimal_automaton() -> None:
+def test_a_picture_shows_the_minimal_automaton(monkeypatch: pytest.MonkeyPatch) -> None:
     diagram = of("tolerance", Interact(10, 3), bounded=False).diagram()
     assert len(diagram.nodes) == 9
     assert [node.name for node in diagram.nodes if node.final] == ["4"]
     assert sum(len(edge.rows) for edge in diagram.edges) == 22
     assert diagram.note == "the minimal automaton of infinitely many tag sequences"
     assert b"m:INIT" in render(diagram, "svg")
+    monkeypatch.setattr("proofs.languages.language.DRAWN", 9)
+    assert of("tolerance", Interact(10, 3), bounded=False)._repr_svg_() is not None
+    monkeypatch.setattr("proofs.languages.language.DRAWN", 8)
+    assert of("tolerance", Interact(10, 3), bounded=False)._repr_svg_() is None
+    monkeypatch.undo()
     with pytest.raises(UsageError, match="cannot be read"):
         of("noisy", Interact(100, 3)).diagram()

@@ -13,12 +13,16 @@ from automata.fa.nfa import NFA
 
 import pxp_fsm as pxp
 from proofs.core.kernels import Compiled, Interpreter
+from proofs.core.limits import Effort
 from proofs.core.results import Status
-from proofs.refinement.behaviour import joint
-from proofs.refinement.formulas import Can, telling_apart
+from proofs.refinement.behaviour import behaviour_of, joint
+from proofs.refinement.formulas import Can, TooLong, not_answered, telling_apart
 from proofs.refinement.partition import Labelled, refined
 from proofs.refinement.relations import SIMULATION, STRONG, TRACES, WEAK, Refinement
+from proofs.refinement.saturation import saturated
+from proofs.refinement.simulation import meet, play
 from proofs.refinement.traces import first_missing
+from proofs.systems import Member, System
 from tests.oracles.equivalences import HIDDEN, Answers, Graph, largest, missing
 from tests.proofs.random_behaviours import Drawn, behaviour, plain, random_pair
 from tests.proofs.random_systems import random_channel, random_system
@@ -137,26 +141,36 @@ def test_trace_inclusion_is_that_of_automata_lib(seed: int) -> None:
     assert included == (left | right == right)
 
 
+Edges = list[tuple[int, int, int]]
+"""Steps between states that are numbers: from, label and to; label 0 is hidden."""
+
+
+def labelled(states: int, edges: Edges) -> Labelled:
+    """A graph for the kernels."""
+    ordered = sorted(edges)
+    offsets = [sum(edge[0] < state for edge in ordered) for state in range(states + 1)]
+    return Labelled(
+        Interpreter(),
+        array("i", offsets),
+        array("i", [to for _, _, to in ordered]),
+        array("i", [label for _, label, _ in ordered]),
+    )
+
+
+def drawn(chance: random.Random, states: int, steps: int, labels: int) -> Edges:
+    return [
+        (chance.randrange(states), chance.randrange(1, labels + 1), chance.randrange(states))
+        for _ in range(steps)
+    ]
+
+
 @pytest.mark.parametrize("knows_all", [False, True])
 def test_a_shortest_path_that_another_state_cannot_do_is_found(knows_all: bool) -> None:
     """With sets that are left out because a state of them simulates, and without."""
     lengths = Counter[int | None]()
     for seed in range(80):
-        chance, states = random.Random(seed), 7
-        drawn = {
-            (chance.randrange(states), chance.randint(1, 2), chance.randrange(states))
-            for _ in range(18)
-        }
-        graph = Graph(
-            frozenset((state, str(label), to) for state, label, to in drawn),
-            frozenset(range(states)),
-        )
-        edges = sorted(drawn)
-        offsets = array("q", [sum(edge[0] < state for edge in edges) for state in range(8)])
-        targets = array("q", [to for _, _, to in edges])
-        labelled = Labelled(
-            Interpreter(), offsets, targets, array("q", [label for _, label, _ in edges])
-        )
+        edges = drawn(random.Random(seed), 7, 18, 2)
+        graph = as_graph(7, edges)
         simulated = largest(graph, graph.after, both_ways=False)
 
         def is_simulated(
@@ -164,14 +178,172 @@ def test_a_shortest_path_that_another_state_cannot_do_is_found(knows_all: bool) 
         ) -> bool:
             return one == other or (knows_all and (one, other) in known)
 
-        path = first_missing(labelled, 0, 1, is_simulated)
+        path = first_missing(labelled(7, [*{*edges}]), 0, 1, is_simulated)
         assert (None if path is None else len(path)) == missing(graph, 0, 1), seed
         lengths[None if path is None else len(path)] += 1
         if path is not None:
             sources = (0, *(to for _, to in path))
-            assert all((state, *step) in drawn for state, step in zip(sources, path, strict=False))
+            assert all((state, *step) in edges for state, step in zip(sources, path, strict=False))
             assert missing_trace(graph, 0, 1, [str(label) for label, _ in path])
     assert lengths[None] and lengths[1] and lengths[3]
+
+
+def as_graph(states: int, edges: Edges) -> Graph:
+    """The same for the definitions."""
+    steps = ((state, str(label) if label else HIDDEN, to) for state, label, to in edges)
+    return Graph(frozenset(steps), frozenset(range(states)))
+
+
+def test_classes_are_those_of_refinement_round_by_round() -> None:
+    """Split by what steps lead to, until nothing changes; chains take many rounds."""
+    for seed in range(40):
+        chance, states = random.Random(seed), 30
+        edges = drawn(chance, states, chance.randint(20, 60), 2)
+        if seed % 2:
+            edges += [(state, 1, state + 1) for state in range(states - 1)]
+        classes = [0] * states
+        while True:
+            signs = [
+                (classes[state], frozenset((a, classes[to]) for at, a, to in edges if at == state))
+                for state in range(states)
+            ]
+            numbers = {sign: number for number, sign in enumerate(dict.fromkeys(signs))}
+            finer = [numbers[sign] for sign in signs]
+            if len(numbers) == len({*classes}):
+                break
+            classes = finer
+        partition = refined(labelled(states, edges))
+        pairs = {*zip(partition.class_of, classes, strict=True)}
+        assert len(pairs) == partition.classes == len({*classes}), seed
+
+
+def test_the_weak_steps_are_those_of_the_definition_each_once() -> None:
+    """Of small graphs, and of some that take more room than there is at first."""
+    for seed in range(40):
+        chance = random.Random(seed)
+        states = chance.randint(1, 8)
+        edges = drawn(chance, states, 2 * states, 2)
+        edges += [(at, 0, to) for at, _, to in drawn(chance, states, states, 1)]
+        check_weak_steps(states, [*{*edges}])
+    for states in (16, 24):  # all lead to all: at 16 the room ends where a state ends
+        check_weak_steps(states, [(one, 0, to) for one in range(states) for to in range(states)])
+    chance = random.Random(1)
+    far = chance.sample(range(1, 3_000), 600)  # they collide in a table of 1,024, and outgrow it
+    graph = saturated(labelled(3_000, [(0, 0, to) for to in far] + [(0, 1, 1)]))
+    assert [to for label, to in graph.edges(0) if label == 0] == sorted([0, *far])
+
+
+def check_weak_steps(states: int, edges: Edges) -> None:
+    graph, found = as_graph(states, edges), saturated(labelled(states, edges))
+    for state in range(states):
+        due = [
+            (label, to)
+            for label in range(3)
+            for to in sorted(graph.weakly(state, str(label) if label else HIDDEN))
+        ]
+        assert found.edges(state) == due
+
+
+class Noting(Interpreter):
+    """It notes how large the arrays are that it makes."""
+
+    def __init__(self) -> None:
+        self.made = list[tuple[str, int]]()
+
+    def new(self, kind: str, count: int) -> Any:
+        self.made.append((kind, count))
+        return super().new(kind, count)
+
+
+def test_the_pairs_of_a_play_are_those_that_can_be_met_each_once() -> None:
+    """And each has its answers, step by step."""
+    for seed in range(40):
+        chance = random.Random(seed)
+        states = chance.randint(4, 14)
+        edges = [*{*drawn(chance, states, 3 * states, 3)}]
+        graph = labelled(states, edges)
+        met = [(0, 1)]
+        answers: list[list[tuple[int, int]]] = []
+        for left, right in met:
+            own = [
+                (to, answer)
+                for label, to in graph.edges(left)
+                for known, answer in graph.edges(right)
+                if known == label
+            ]
+            answers.append(own if left != right else [])
+            met += [pair for pair in dict.fromkeys(answers[-1]) if pair not in met]
+        size = 1 << (2 * len(met) - 1).bit_length()
+        firsts, seconds, slots = (array("i", bytes(4 * size)) for _ in range(3))
+        room = sum(map(len, answers))
+        offsets, targets = array("i", bytes(4 * size)), array("i", bytes(4 * room))
+        at, (firsts[0], seconds[0]) = array("q", bytes(16)), met[0]
+        steps = graph.offsets, graph.targets, graph.labels
+        assert meet(*steps, firsts, seconds, offsets, targets, slots, at) == 0
+        assert [*zip(firsts, seconds, strict=True)][: at[0]] == met, seed
+        for number, own in enumerate(answers):
+            places = range(offsets[number], offsets[number + 1])
+            assert [met[targets[place]] for place in places] == own
+        several = any(
+            sum(known == label for known, _ in graph.edges(right)) > 1
+            for left, right in met
+            if left != right
+            for label, _ in graph.edges(left)
+        )
+        assert at[1] == several
+        simulated = largest(as_graph(states, edges), as_graph(states, edges).after, both_ways=False)
+        assert play(graph, 0, 1).simulated == ((0, 1) in simulated), seed
+
+
+def test_a_play_of_many_pairs_has_a_slot_free_for_each() -> None:
+    edges = [(side + 2 * place, 1, side + 2 * place + 2) for place in range(40) for side in (0, 1)]
+    edges += [(0, 1, 2 * place) for place in range(40)]
+    edges += [(1, 1, 2 * place + 1) for place in range(40)]
+    graph = labelled(82, edges)
+    graph = Labelled(noting := Noting(), graph.offsets, graph.targets, graph.labels)
+    assert len(play(graph, 0, 1).firsts) > 1_024
+    rooms = [noting.made[place : place + 6] for place in (0, 6)]
+    assert [room[4][1] / room[0][1] for room in rooms] == [2, 2]
+
+
+def test_what_is_not_answered_may_take_too_many_words() -> None:
+    """The two answers to each step fail for reasons of their own."""
+    for depth, fits in ((3, True), (6, False)):
+        edges, count = Edges(), depth + 1
+        edges += [(state, 1, state + 1) for state in range(depth)]
+        edges += [(depth, label, depth) for label in range(2, 2 + 2**depth)]
+        level = [(count, range(2, 2 + 2**depth))]
+        count += 1
+        for _ in range(depth):
+            further = list[tuple[int, range]]()
+            for state, lacks in level:
+                for half in (lacks[: len(lacks) // 2], lacks[len(lacks) // 2 :]):
+                    edges.append((state, 1, count))
+                    further.append((count, half))
+                    count += 1
+            level = further
+        for state, lacks in level:
+            edges += [(state, label, state) for label in range(2, 2 + 2**depth)]
+            edges = [edge for edge in edges if edge[0] != state or edge[1] not in lacks]
+        found = play(labelled(count, edges), 0, depth + 1)
+        assert not found.simulated
+        if fits:
+            assert not_answered(found, 0, depth + 1).size() == 2 ** (depth + 1) - 1
+        else:
+            with pytest.raises(TooLong):
+                not_answered(found, 0, depth + 1)
+
+
+def test_that_a_guard_is_chosen_nobody_observes() -> None:
+    one = table("one", "A -> B receive Y\n B -> [A] send X if G")
+    other = table("other", "C -> D receive X\n D -> [E] send Y")
+    third = table("third", "F -> [H] send X")
+    members = tuple(
+        Member(name, automaton)
+        for name, automaton in zip(("one", "other", "third"), (one, other, third), strict=True)
+    )
+    graph = behaviour_of(System(members), Effort())
+    assert [graph.actions[number] for number in graph.internal] == ["one G/+X"]
 
 
 def as_nfa(drawn: Drawn) -> NFA:
