@@ -410,8 +410,20 @@ class Rules:
         """What the updates of a row read of its message."""
         if row.kind == "!" or row.label not in self.carried:
             return ()
-        names = {name for update in self.updates_of(row).values() for name in names_in(update)}
-        return tuple(field for field in self.carried[row.label] if field.name in names)
+        return tuple(f for f in self.carried[row.label] if f.name in self._read_in(row))
+
+    def _read_in(self, row: RuledRow) -> frozenset[str]:
+        """The names in the updates of a row, which most rows share; `do` is kept with its id."""
+        names = self._names_read.get(id(row.do))
+        if names is None:
+            found = (name for update in self.updates_of(row).values() for name in names_in(update))
+            names = row.do, frozenset(found)
+            self._names_read[id(row.do)] = names
+        return names[1]
+
+    @cached_property
+    def _names_read(self) -> dict[int, tuple[object, frozenset[str]]]:
+        return {}
 
     def _rows(
         self, row: RuledRow
@@ -791,6 +803,7 @@ def static_faults(
     least = {register.name: register.minimum for register in rules.registers}
     seen = set[tuple[str, str, str | None, str]]()
     fine = dict[tuple[str, str, str], bool]()
+    texts = dict[int, str]()  # most rows have the updates of messages alone
     for row, place in rows:
         own = dict(row.do)
         for name, written in rules.updates_of(row).items():
@@ -800,7 +813,9 @@ def static_faults(
             # A message has bounds of its own, and in `do` a tag is one of the row's. Most updates
             # stay above the minimum whatever the row demands and whatever the tag is.
             about = row.label if name in own or rules.reads(row) else ""
-            key = (name, str_of(written), about)
+            if id(written) not in texts:
+                texts[id(written)] = str_of(written)
+            key = (name, texts[id(written)], about)
             if key not in fine:
                 fine[key] = _below(rules, row, None, written, minimum) is None
             if fine[key]:
