@@ -43,10 +43,17 @@ def help_(request: options.HelpOptions) -> None:
     if explanation := load("proofs.check:explain")(request.topic):
         click.echo(explanation)
         return
+    relations = load("proofs.refinement.relations:TITLES")
+    if request.topic in relations:
+        says = relations[request.topic]
+        click.echo(f"{request.topic}, of X and Y: {says}.\n")
+        click.echo("Decided by: pxp compare X Y; explained by: pxp help refinement")
+        return
     meanings = {known: title(at) for known, at in by_name.items()} | _shorts()
     meanings |= {known.name: known.title for known in load("proofs.check:known_properties")()}
+    meanings |= relations
     raise unknown_name(
-        "page, command, check or claim",
+        "page, command, check, relation or claim",
         request.topic,
         meanings,
         listed="pxp help, pxp --help or pxp list",

@@ -627,8 +627,10 @@ def answer_in(text: str) -> Answer:
         content = None
     if isinstance(content, dict) and set(content) == {"prediction", "explanation"}:
         answer = Answer(content["prediction"], content["explanation"])
-        if answer_problem(answer) is None:
+        problem = answer_problem(answer)
+        if problem is None:
             return answer
+        raise UsageError(f"this is no answer: {problem}: {quoted(text)}", "answer")
     raise UsageError(
         'an answer is a JSON object, such as {"prediction": "mammal", "explanation": "It breathes '
         f'air."}}, not {quoted(text)}',

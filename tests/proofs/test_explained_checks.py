@@ -12,6 +12,7 @@ import pytest
 
 from proofs.check import explain, known_properties
 from proofs.claims.catalogue import assumptions_of
+from proofs.refinement.relations import TITLES
 from proofs.requests import NamedProperty
 from proofs.subjects import NAMES, explain_check
 from tests.command_line import pxp
@@ -50,6 +51,13 @@ def test_what_fails_names_the_page_that_explains_it(tmp_path: Path) -> None:
     listed = pxp("list", "checks", cwd=tmp_path).stdout.splitlines()[1:]
     assert [line.split()[0] for line in listed] == [*NAMES]
     assert explain_check("strong-once") == ""
+
+
+def test_a_relation_is_explained_by_its_name(tmp_path: Path) -> None:
+    for name, says in TITLES.items():
+        shown = pxp("help", name, cwd=tmp_path).stdout
+        assert shown.startswith(f"{name}, of X and Y: {says}.\n")
+        assert "pxp compare X Y" in shown
 
 
 @pytest.mark.parametrize("known", known_properties(), ids=lambda one: f"{one.subject}.{one.name}")

@@ -257,6 +257,10 @@ def test_a_message_is_replaced_and_what_comes_after_it_is_made_anew(
     refused = command_line.pxp("run", *given, cwd=folder)
     assert refused.returncode == 2
     assert "an answer is a JSON object" in refused.stderr
+    (tmp_path / "answer.json").write_text('{"prediction": ["payment"], "explanation": "Money."}')
+    refused = command_line.pxp("run", *given, cwd=folder)
+    assert refused.returncode == 2
+    assert "this is no answer: prediction and explanation are text" in refused.stderr
 
 
 @pytest.mark.deep
