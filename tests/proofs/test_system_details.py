@@ -491,3 +491,14 @@ def test_where_a_path_is_too_long_its_depth_is_told() -> None:
         nearest(composition, start, parse("!true"), Effort(states=10))
     depths = [space.depth(state) for state in space.steps]
     assert str(error.value).endswith(f"at depth {depths[10] - 1}")
+
+
+def test_of_a_table_that_values_split_a_trace_shows_what_it_passed() -> None:
+    split = table("split", "A -> B send X[1]\n A -> C send X[2]\n B -> [D] receive Y[1]")
+    first, other, last = split.transitions
+    shown = results._along(split, "B", [first], [last])
+    assert [state.name for state in shown.states] == ["A", "B", "D"]
+    assert shown.transitions == (first, last)
+    whole = table("whole", "A -> B send X\n A -> C send Y")
+    assert results._along(whole, "B", [whole.transitions[0]], []) is whole
+    assert other.target == "C"

@@ -25,6 +25,7 @@ from proofs.core.webassembly import (
     module,
     wrapping_product,
 )
+from proofs.refinement.saturation import has_hidden
 
 HEAD = """from proofs.core.webassembly import I32, I64, U8, U16, prefetch, wrapping_product
 SEVEN = 7
@@ -429,3 +430,24 @@ def test_a_kernel_is_a_plain_function() -> None:
     same: Callable[..., int] = lambda a: a  # noqa: E731 - what is none
     with pytest.raises(NotTranslated, match="a kernel is a plain function"):
         module(same)
+
+
+def test_kernels_are_compiled_anew_for_an_engine_that_has_more_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The modules of the engine before cannot run beside the memory of this one."""
+    before, reserve, refused = Compiled(), Compiled._reserve, list[Compiled]()
+    labels = [3, 0, 2]
+    assert before.run(has_hidden, before.put("i", labels)) == 1
+
+    def refuse_once(runner: Compiled) -> None:
+        if not refused:
+            refused.append(runner)
+            raise wasmtime.WasmtimeError("no room")
+        reserve(runner)
+
+    monkeypatch.setattr(Compiled, "_reserve", refuse_once)
+    after = Compiled()
+    assert len(refused) == 1
+    assert after.run(has_hidden, after.put("i", labels)) == 1
+    assert after.run(has_hidden, after.put("i", [3, 2])) == 0
