@@ -232,7 +232,11 @@ class _Search:
     def _taken(  # noqa: PLR0912 - one case for each kind of part
         self, node: _Node
     ) -> tuple[int, int, Letter]:
-        """The step that the solver found, with no more promises than it takes."""
+        """The step that the solver found, with no more promises than it takes.
+
+        What waits is a duty of this node. What is promised for another reason is one of the next,
+        and waits from there on: a run that comes back here has met it before.
+        """
         own, true, holds = self._own, self._solver.true, self._holds
         needed, duties, waits = set[int](), 0, 0
         left, later = self._own.members(node.duties), list[int]()
@@ -275,16 +279,6 @@ class _Search:
                         left.append(part.left)
                     else:
                         duties |= 1 << own.bits[number]
-            if not left and not later:
-                # What is promised for another reason waits too, if its right side does not hold.
-                for other in self._own.members(duties):
-                    if other in self._until_bits and other not in needed:
-                        needed.add(other)
-                        right = own.parts[other].right
-                        if true(holds[right]):
-                            left.append(right)
-                        else:
-                            waits |= 1 << self._until_bits[other]
         return duties, self._everything & ~waits, self._letter()
 
     def _block(self, node: _Node, duties: int, settled: int) -> None:

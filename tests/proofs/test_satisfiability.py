@@ -225,3 +225,28 @@ def test_what_takes_too_long_is_not_decided() -> None:
 def test_of_a_promise_and_its_negation_one_has_a_bit(text: str, size: int) -> None:
     """And none of what is true or false anyway."""
     assert len(Tableau(parse(text)).choices) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "finite", "size"),
+    [
+        ("F (X p | X X !q) & F X p & X X !q", True, 3),
+        ("N X X p & N !p & F p & X X (F p | X X p)", True, 4),
+        ("(p U (X X !q & q)) & X !q", False, 4),
+    ],
+)
+def test_a_run_goes_on_for_no_longer_than_what_was_promised(
+    text: str, finite: bool, size: int
+) -> None:
+    """What is met already is not promised again; a way round a component is a shortest one."""
+    formula = parse(text)
+    run = satisfying_run(formula, finite=finite, infinite=not finite)
+    assert run is not None and len(run.states) == size
+    assert satisfied(formula, run.states, run.cycle, holds)
+
+
+@pytest.mark.parametrize("text", ["N (p & !q) & r", "X p & X X p & q"])
+def test_what_is_true_stays_so_where_nothing_else_is_asked(text: str) -> None:
+    run = satisfying_run(parse(text))
+    assert run is not None
+    assert all(run.states[0] <= state for state in run.states)
