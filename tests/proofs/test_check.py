@@ -17,6 +17,7 @@ from proofs.check import Results, answer, checkables, known_properties
 from proofs.claims.checking import ClaimChecker
 from proofs.core.results import Result, Status, Verdict, table
 from proofs.requests import Request
+from proofs.rules.certificates import RulesCertificate
 from proofs.subjects import Answer
 from proofs.systems import Interrupted, System, check_standard
 from pxp_fsm.automata.serialization import to_json
@@ -506,3 +507,59 @@ def test_relations_without_a_formula_are_of_claims() -> None:
     for formulas, sessions in (((), False), (("F ended",), True)):
         request = Request(("pxp",), formulas=formulas, relations="noisy")
         assert subjects.is_about_sessions(request) is sessions
+
+
+CALL = """
+.outputs
+.state graph
+q0 1 ! call q1
+.marking q0
+.end
+
+.outputs
+.state graph
+q0 0 ? call q1
+.marking q0
+.end
+"""
+
+
+def test_a_file_of_another_tool_is_checked_over_the_channel_that_its_format_means(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "call.cfsm"
+    file.write_text(CALL, "utf-8")
+    meant = [*answer(Request((str(file),), names=("progress",)))]
+    assert [found.assumptions for found in meant] == ["free guards, fifo of any capacity"]
+    given = [*answer(Request((str(file),), names=("progress",), channels=("fifo:2",)))]
+    assert [found.assumptions for found in given] == ["free guards, fifo:2"]
+
+
+def test_of_rules_a_formula_is_checked_alone_unless_claims_are_named() -> None:
+    rules = pxp.Interact(2, 1)
+    [alone] = pxp.check(rules, "F ended", relations="noisy")
+    assert alone.name == "F ended"
+    both = pxp.check(rules, "F ended", "never-ultra", relations="noisy")
+    assert [found.name for found in both] == ["never-ultra", "F ended"]
+
+
+def test_a_certificate_made_anew_comes_after_what_it_proves(tmp_path: Path) -> None:
+    *proofs, last = subjects._proved("pxp", pxp.Pxp(), [], anew=True)
+    assert proofs and all(hasattr(proof, "assumptions") for proof in proofs)
+    assert isinstance(last, RulesCertificate)
+    assert len(last.claims) > 3
+
+
+def test_without_a_certificate_asked_for_rules_give_results_alone() -> None:
+    file = str(ROOT / "examples/with_rules/polls.toml")
+    assert not pxp.check(file, "at-most-most-polls").certificates
+    given = answer(Request((file,), names=("at-most-most-polls",), certificate=Path("c.json")))
+    assert [*given] and len(given.certificates) == 1
+    over = answer(Request((file,), channels=("fifo:2",), certificate=Path("c.json")))
+    assert {found.status for found in over} == {Status.UNKNOWN} and not over.certificates
+
+
+def test_running_agents_are_compared_by_themselves() -> None:
+    for names in (("running", "never-ultra"), ("running", "never-ultra", "replies-INIT")):
+        with pytest.raises(UsageError, match="running agents are compared with the model"):
+            list(answer(Request((pxp.Interact(2, 1),), names=names, relations="noisy")))
