@@ -1204,8 +1204,7 @@ class Sessions:
             return (data,)
         if says is None:
             if not data.values:
-                pairs = product(theory.first, repeat=2)
-                return tuple(Data(1, match, agree) for match, agree in pairs)
+                return tuple(Data(1, *pair) for pair in product(theory.first, repeat=2))
             unchanged = sent == "plain own" and data.values > who
             return (data if unchanged else Data(2, lost=True),)
         asked = self.asked(who, at)
