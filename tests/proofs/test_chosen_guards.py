@@ -189,6 +189,20 @@ def test_a_row_without_a_guard_that_nobody_takes_is_not_taken() -> None:
     assert not any(isinstance(step.action, Choose) for step in steps)
 
 
+@pytest.mark.parametrize("channel", ["sync", "fifo:2"])
+def test_who_has_chosen_and_is_not_heard_is_named_by_each_check(channel: str) -> None:
+    """Where messages are not sent but met, a row that was chosen is not drawn as taken."""
+    found = {one.name: one for one in check_standard(REVIEW.over(parse_channel(channel)))}
+    waits = (Unreceived("author", "reviewer", "CONFIRM", "HOLD"),)
+    for name in ("no-deadlock", "no-unspecified-reception", "end-reachable-from-everywhere"):
+        assert found[name].verdict.unreceived == waits
+    deadlock = found["no-deadlock"]
+    assert deadlock.ways is not None
+    drawn = deadlock.ways(deadlock)["author"]
+    taken = {row.number: row.taken for edge in drawn.edges for row in edge.rows}
+    assert taken == {1: 1, 2: 1, 3: 0, 4: int(channel != "sync"), 5: 0}
+
+
 PATIENT = table("patient", "A -> [B] send X to busy if NOW")
 BUSY = table("busy", "A -> B receive GO from other\nB -> [C] receive X from patient")
 OTHER = table("other", "A -> [B] send GO to busy")

@@ -199,7 +199,9 @@ def test_a_proof_takes_the_bound_away_and_one_that_fails_is_unknown() -> None:
     assert proof.verdict == Verdict(Status.HOLDS, bound=Bound("all", "all"))
     assert 0 <= proof.seconds < 600
     assert str(proof.verdict) == "HOLDS for all n and k"
-    bounded = ClaimChecker(Bounds(5, 1)).check(claim, "tolerance").verdict
+    explored = ClaimChecker(Bounds(5, 1)).check(claim, "tolerance")
+    assert 0 <= explored.seconds < 600
+    bounded = explored.verdict
     assert bounded == Verdict(Status.HOLDS_UP_TO, bound=Bound(5, 1))
     hasty = changed("interact", ("j + 1 > k", "j + 2 > k"))
     (failing,) = proofs_of([THEOREMS["interact.reject-after-k"]], hasty)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,9 @@ from proofs.core.results import Status
 from proofs.systems import Channel, Composition, Member, System, compatibility
 from proofs.systems import check_unbounded as results_of
 from proofs.systems.compatibility import (
+    DependenceChain,
+    Link,
+    TakenStep,
     WithinCapacity,
     check_unbounded,
     is_directed,
@@ -589,3 +593,24 @@ def test_where_too_much_depends_on_a_message_nothing_is_known(
     )
     statuses = {verdict.status for verdict in check_unbounded(chained, most=1).values()}
     assert statuses == {Status.HOLDS if known else Status.UNKNOWN}
+
+
+def test_what_a_message_makes_depend_on_the_first_action() -> None:
+    """A link that carries no dependence, and what a dependent member sends, change nothing."""
+    to, back = Link(0, 1), Link(1, 0)
+    node: Any = "node"
+
+    def after(kind: Kind, actor: int, link: Link, members: set[int], free: int) -> DependenceChain:
+        row = Transition(1, "A", "B", None, kind, "X")
+        chain = DependenceChain(node, frozenset(members), frozenset({(to, free)}))
+        return chain.after(TakenStep(actor, row, link, node))
+
+    def chain(members: set[int], free: int) -> DependenceChain:
+        return DependenceChain(node, frozenset(members), frozenset({(to, free)}))
+
+    assert after(Kind.SEND, 0, to, {1}, 2) == chain({1}, 3)
+    assert after(Kind.SEND, 0, to, {0}, 2) == chain({0}, 2)
+    assert after(Kind.RECEIVE, 1, to, {0}, 2) == chain({0}, 1)
+    assert after(Kind.RECEIVE, 1, to, {0}, 0) == chain({0, 1}, 0)
+    assert after(Kind.RECEIVE, 1, back, {0}, 0) == chain({0}, 0)
+    assert after(Kind.SEND, 1, back, {0}, 2) == chain({0}, 2)
