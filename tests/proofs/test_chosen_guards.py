@@ -203,6 +203,15 @@ def test_who_has_chosen_and_is_not_heard_is_named_by_each_check(channel: str) ->
     assert taken == {1: 1, 2: 1, 3: 0, 4: int(channel != "sync"), 5: 0}
 
 
+def test_a_message_to_who_has_ended_is_told_by_the_check_of_those_alone() -> None:
+    one = table("one", "A -> B send GO\nB -> [C] send X")
+    other = table("other", "D -> [E] receive GO\nF -> [E] receive X")
+    found = check_standard(System((Member("one", one), Member("other", other))))
+    told = {result.name: result.verdict.unreceived for result in found}
+    assert told.pop("no-orphan-message") == (Unreceived("one", "other", "X", "E"),)
+    assert {*told.values()} == {()}
+
+
 PATIENT = table("patient", "A -> [B] send X to busy if NOW")
 BUSY = table("busy", "A -> B receive GO from other\nB -> [C] receive X from patient")
 OTHER = table("other", "A -> [B] send GO to busy")

@@ -267,6 +267,27 @@ def entering(state: int, strength: Strength) -> FairClass[int]:
     return FairClass(strength, lambda _source, step: step.target == state)
 
 
+def test_a_cycle_that_is_fair_on_its_way_goes_no_further() -> None:
+    """Out of 1, as it must, where nothing leads to 2: it need not go there again for that."""
+    graph = Graph(((0, 1, 2), (0,), ()), tuple(map(frozenset, ("", "", "p"))))
+    back = FairClass[int](Strength.STRONG, lambda source, _step: source == 1)
+    out = FairClass[int](Strength.WEAK, lambda source, step: step.target == 2)
+    verdict = checker(graph, Runs.COMPLETE, back, out).check(parse("F p"))
+    assert verdict.status is Status.FAILS
+    assert verdict.trace is not None and verdict.cycle == 3
+    assert verdict.trace.labels == ("0-0", "0-1", "1-0")
+
+
+def test_more_promises_than_have_bits_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    back = Graph(((1,), (0,)), (frozenset({"p"}), frozenset({"q"})))
+    several = parse("F G p | F G q")
+    assert checker(back, Runs.INFINITE).check(several).status is Status.FAILS
+    monkeypatch.setattr("proofs.logic.checking.MOST_EXACT", 0)
+    monkeypatch.setattr("proofs.logic.product.MOST_WAITING", 1)
+    with pytest.raises(TooLarge, match="2 different U, F and M may be put off for ever"):
+        checker(back, Runs.INFINITE).check(several)
+
+
 def test_an_unfair_loop_is_no_counterexample() -> None:
     loop = Graph(((0, 1), ()), (frozenset(), frozenset({"p"})))
     assert checker(loop).check(parse("F p")).status is Status.FAILS
