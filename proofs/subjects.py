@@ -368,7 +368,17 @@ def _proved_of_table(table: Automaton, request: Request) -> Iterator[Answer]:
 def _decided(request: Request, systems: Sequence[System], *, bounded: bool = True) -> list[Decided]:
     """The systems as far as their rules decide; a certificate is of every decision."""
     if request.certificate_file is not None:
-        return [*map(Decided, systems)]
+        return [
+            Decided(
+                system,
+                tuple(
+                    f"{member.automaton.name}: a certificate is of every decision"
+                    for member in system.members
+                    if member.automaton.written.counts
+                ),
+            )
+            for system in systems
+        ]
     return [by_rules(system, _given(request), bounded=bounded) for system in systems]
 
 
@@ -424,7 +434,11 @@ def _certified(request: Request, answers: Iterator[Result | str]) -> Iterator[An
             "certificate",
         )
     try:
-        results += (result for result in answers if isinstance(result, Result))
+        for found in answers:
+            if isinstance(found, Result):
+                results.append(found)
+            else:
+                yield found
         system, _ = _system(request)
         over = system if channels in ((), (UNBOUNDED,)) else system.over(channels[0])
         certificate = certify_system(over, results, _effort(request))

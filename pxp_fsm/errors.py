@@ -183,15 +183,19 @@ def _with_meaning(name: str, meanings: Mapping[str, str]) -> str:
     return f"{name} ({meanings[name]})" if meanings[name] else name
 
 
+class NotInstalled(UsageError):
+    """What is asked for needs a library that is not installed."""
+
+
 def require_extra(extra: str, purpose: str, modules: Mapping[str, str]) -> None:
-    """Raise `UsageError`, with the line that installs `extra`, where `purpose` misses a module.
+    """Raise `NotInstalled`, with the line that installs `extra`, where `purpose` misses a module.
 
     `modules` maps the names of modules to those of their packages.
     """
     missing = [package for module, package in modules.items() if find_spec(module) is None]
     if missing:
         are = "is" if len(missing) == 1 else "are"
-        raise UsageError(
+        raise NotInstalled(
             f"{purpose} needs {' and '.join(missing)}, which {are} not installed; install the "
             f"extra {extra}: pip install 'pxp-fsm[{extra}]', "
             f"in a clone .venv/bin/pip install -e '.[{extra}]'"

@@ -258,6 +258,8 @@ def _resumable(run: Run[Any], board: SqlBlackboard, request: Request, screen: Sc
     where = ["--output", str(request.output)]
     if request.database is not None:
         where += ["--database", _named(board, request.database, request.output)]
+    if request.executor is not None:
+        where += ["--executor", request.executor]
     about, *others = screen.resumed_by(run)
     command = [program(), "run", about, run.name, *where, *others]
     return f"Everything so far is stored; carry on with\n  {shlex.join(command)}"

@@ -20,6 +20,7 @@ from guards import Exact, FunctionRelation
 from proofs.audit import FindingKind
 from pxp_fsm.analysis.audits.records import audit_database
 from pxp_fsm.cli.main import commands
+from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance, Question
 from pxp_fsm.protocol.relations import NOISY
@@ -227,6 +228,17 @@ def test_a_published_column_that_no_tolerance_explains() -> None:
         assert (tags_alone.kind, tags_alone.number) == (FindingKind.TAGS_NOISY, 3)
         assert tags_alone.possible == ("m:RATIFY",)
     assert report.faults == 0
+
+
+def test_without_its_library_nothing_is_audited_and_that_is_an_error(
+    board: SqlBlackboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_given: object) -> None:
+        require_extra("audit", "a set of tag sequences", {"no_such_module": "automata-lib"})
+
+    monkeypatch.setattr("pxp_fsm.analysis.audits.records.audited", refuse)
+    said = audit(str(board.engine.url.database), code=2).output
+    assert "needs automata-lib, which is not installed; install the extra audit" in said
 
 
 def test_a_run_that_is_not_there_is_said(board: SqlBlackboard) -> None:

@@ -563,3 +563,28 @@ def test_running_agents_are_compared_by_themselves() -> None:
     for names in (("running", "never-ultra"), ("running", "never-ultra", "replies-INIT")):
         with pytest.raises(UsageError, match="running agents are compared with the model"):
             list(answer(Request((pxp.Interact(2, 1),), names=names, relations="noisy")))
+
+
+def test_a_certificate_says_that_it_leaves_the_rules_out(tmp_path: Path) -> None:
+    """And a formula about a register does not seem to be misspelt."""
+    system = tmp_path / "polls.toml"
+    folder = ROOT / "examples" / "with_rules"
+    members = "".join(
+        f"[[members]]\nname = {json.dumps(name)}\n"
+        f"table = {json.dumps(str(folder / f'polls_{name}.toml'))}\n"
+        for name in ("client", "server")
+    )
+    system.write_text(
+        f'format = 1\nname = "p"\ntitle = "p"\n{members}[parameters]\nmost = 3\n', "utf-8"
+    )
+    left_out = "rules left out: polls_client: a certificate is of every decision"
+    by_rules = answer(Request((str(system),), names=("no-deadlock",)))
+    assert [found.status for found in by_rules] == [Status.HOLDS]
+    assert left_out not in by_rules.notes
+    asked = Request((str(system),), names=("no-deadlock",), certificate=Path("c.json"))
+    certified = answer(asked)
+    assert len([*certified]) == 1
+    assert left_out in certified.notes
+    about = replace(asked, names=(), formulas=("G client.polls<=3",))
+    with pytest.raises(UsageError, match=left_out):
+        list(answer(about))

@@ -44,7 +44,7 @@ from proofs.languages import Word, class_language
 from proofs.languages.published_code import K
 from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.documents import lines_of, open_to_read
-from pxp_fsm.errors import DataError, PXPError, UsageError, counted, quoted
+from pxp_fsm.errors import DataError, NotInstalled, PXPError, UsageError, counted, quoted
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.plan_data import stored_plan
 from pxp_fsm.experiments.run_kinds import kind_of
@@ -187,7 +187,7 @@ def audit_database(
     """Audit every session of `runs` (none: of all there are).
 
     `unread` counts sessions of the recording that are not on `board`, by the reason. Raises
-    `NotThere` for a run that is not there.
+    `NotThere` for a run that is not there, and `NotInstalled` where a library is not.
     """
     records = chosen_runs(board, runs, "to audit")
     report = AuditReport(board.shown, sessions=sum(unread.values()), skipped=Counter(unread))
@@ -199,6 +199,8 @@ def audit_database(
             continue
         try:
             result = audited(stored.recording, stored.subject)
+        except NotInstalled:
+            raise
         except UsageError as error:
             report.skipped[str(error)] += 1
         except PXPError:
