@@ -161,10 +161,9 @@ class PartialOrder:
             other = unit.other.of(state)
             if not self._is_settled(unit, own, other):
                 return []
-            moves = unit.at(own, other)
-            if moves and unit.link in self._links:
+            if unit.link in self._links:
                 return []
-            possible += moves
+            possible += unit.at(own, other)
         if composition.events:
             possible += (move for move in composition.outside(state) if move.rows[0][0] == place)
         return [] if any(self._shows(*move.rows[0]) for move in possible) else possible
