@@ -10,6 +10,7 @@ import os
 import random
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench_satisfiability import (
@@ -23,7 +24,7 @@ from bench_satisfiability import (
 )
 
 from proofs.core.explore import TooLarge, explore
-from proofs.logic import Runs, parse, satisfying_run
+from proofs.logic import Runs, parse, satisfiability, satisfying_run
 from proofs.logic.formulas import And, Atom, Exists, Formula, Not
 from proofs.logic.satisfiability import WitnessRun, short_lasso
 from proofs.logic.tableau import TRUE, Tableau
@@ -250,3 +251,37 @@ def test_what_is_true_stays_so_where_nothing_else_is_asked(text: str) -> None:
     run = satisfying_run(parse(text))
     assert run is not None
     assert all(run.states[0] <= state for state in run.states)
+
+
+def test_steps_to_what_led_nowhere_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers of such states are given anew: no step leads to another state by that."""
+    searches = list[Any]()
+
+    class Noting(satisfiability._Search):
+        def run(self) -> WitnessRun | None:
+            self.blocked = dict[int, list[int]]()
+            searches.append(self)
+            return super().run()
+
+        def _block(self, node: Any, duties: int, settled: int) -> None:
+            self.blocked.setdefault(id(node), []).append(duties)
+            super()._block(node, duties, settled)
+
+    monkeypatch.setattr(satisfiability, "_Search", Noting)
+    monkeypatch.setattr(satisfiability, "_LENGTHS", ())
+    forgotten = 0
+    for seed in range(30):
+        chance = random.Random(seed)
+        formula = And(random_path(chance, 4), And(random_path(chance, 3), random_path(chance, 3)))
+        if satisfying_run(formula, finite=False) is None:
+            continue
+        search = searches.pop()
+        numbers = {node.duties: node.order for node in search._nodes}
+        for node in search._nodes:
+            blocked = search.blocked.get(id(node), [])
+            due = [numbers[duties] for duties in blocked if duties in numbers]
+            latest = len(node.edges) - len(due)  # that which closes the run is not blocked
+            assert [target for target, _, _ in node.edges][: len(due)] == due
+            assert latest == 0 or (latest == 1 and node is search._nodes[-1])
+            forgotten += len(blocked) - len(due)
+    assert forgotten > 1
