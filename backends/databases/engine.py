@@ -134,12 +134,20 @@ def _reader(path: Path) -> sqlite3.Connection:
     A database with a write-ahead log that nobody has open has none beside it; SQLite reads it
     without making one only if it is told that nobody writes to it.
     """
-    with path.open("rb") as file:
-        logged = file.read(20)[18:] == b"\x02\x02"
-    idle = logged and not path.with_name(f"{path.name}-wal").exists()
+    idle = not path.with_name(f"{path.name}-wal").exists() and _is_logged(path)
     options = "mode=ro&immutable=1" if idle else "mode=ro"
     uri = f"file:{quote(str(path.absolute()))}?{options}"
     return sqlite3.connect(uri, uri=True, check_same_thread=False)
+
+
+def _is_logged(path: Path) -> bool:
+    """Whether a database that nobody has open has a write-ahead log.
+
+    To close a file ends the locks that this process has on it, also those of SQLite: then another
+    process would take a log that is in use away.
+    """
+    with path.open("rb") as file:
+        return file.read(20)[18:] == b"\x02\x02"
 
 
 def _synchronous(url: URL) -> str:

@@ -229,6 +229,7 @@ def test_no_other_name_is_one(name: str) -> None:
 def test_a_system_in_another_format_is_taken_over_the_channel_that_is_asked_for(
     tmp_path: Path,
 ) -> None:
+    pytest.importorskip("pxp_fsm.plugins.exports")
     file = tmp_path / "two.cfsm"
     text = ".outputs a\n.state graph\nq0 1 ! x q1\n.marking q0\n.end\n\n"
     text += ".outputs b\n.state graph\nq0 0 ? x q1\n.marking q0\n.end\n"
