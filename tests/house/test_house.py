@@ -35,6 +35,7 @@ HEAVY = (
     "skimage",
     "matplotlib",
     "jinja2",
+    "markupsafe",
     "PIL",
     "flint",
     "stormpy",

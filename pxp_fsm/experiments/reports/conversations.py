@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from backends.databases import (
     FAULTS,
@@ -27,6 +26,9 @@ from pxp_fsm.sessions.events import Event
 from pxp_fsm.sessions.learning import weighing_in
 from pxp_fsm.sessions.replay import trace
 from pxp_fsm.tasks.task import Task
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 LONGEST_TEXT = 6000
 """Characters of a text that are shown; what was said beyond them stays in the database."""

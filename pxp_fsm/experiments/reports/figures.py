@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from math import ceil, floor, log10
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Tree
-
-from markupsafe import Markup
 
 from pxp_fsm.diagrams.dot import FONT, WIDER
 from pxp_fsm.diagrams.graphviz import Canvas
@@ -22,6 +21,9 @@ from pxp_fsm.diagrams.tikz import to_tikz
 from pxp_fsm.experiments.reports.tallies import RunTally
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import Tag
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 LIGHT = MappingProxyType(
     {
@@ -112,6 +114,8 @@ def embedded(
     `colours` gives the page's name of each colour to replace. As a `symbol` it is not shown itself,
     but wherever it is used by the id `prefix`. Raises `ValueError` where it is no SVG.
     """
+    from markupsafe import Markup
+
     try:
         root = Tree.fromstring(svg)  # noqa: S314 - made in this process, by the libraries that draw
     except Tree.ParseError as error:
@@ -154,6 +158,8 @@ def _merged(root: Tree.Element) -> Iterator[Tree.Element]:
 
 def used(prefix: str, title: str, width: float, height: float) -> Markup:
     """The symbol `prefix`, shown here."""
+    from markupsafe import Markup
+
     return Markup(
         '<svg class="drawn" role="img" aria-label="{}" width="{}" height="{}" viewBox="0 0 {} {}">'
         '<use href="#{}"/></svg>'

@@ -7,8 +7,7 @@ import io
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from backends.databases import StoredSession
 from pxp_fsm import registry
@@ -18,6 +17,9 @@ from pxp_fsm.experiments.reports import figures
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.prompting.prompts import Problem
 from pxp_fsm.protocol.messages import Instance
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 LONGEST_SIDE = 360
 """Pixels of an embedded image's longest side."""
@@ -59,6 +61,8 @@ class Gallery:
 
     def drawings(self, kind: str, text: str) -> Markup | None:
         """The pictures of a text of a kind, such as molecules; None where it has none."""
+        from markupsafe import Markup
+
         key = (kind, text)
         if key not in self._known:
             drawn = [
@@ -71,6 +75,8 @@ class Gallery:
 
     def image(self, problem: Problem, instance: Instance) -> Markup | None:
         """The instance's image, made small; None where it has none or it cannot be read."""
+        from markupsafe import Markup
+
         key = ("image", instance.x)
         if key not in self._known:
             made = _small(problem, instance)

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from statistics import median
-from typing import Any
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Any
 
 from backends.databases import Cost, RunRecord, SessionRecord, SqlBlackboard
 from backends.databases.recordings import action_counts, durations
@@ -21,6 +19,9 @@ from pxp_fsm.experiments.statistics import CONFIDENCE, rounded, wilson
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.protocol.messages import NOTHING
 from pxp_fsm.sessions.events import Event
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 CAUSES = 10
 """Causes of endings that are listed, the most frequent first."""
@@ -55,12 +56,18 @@ class SystemReport:
 
     title = name
     kind = "systems"
-    notes = Markup(
-        "Sessions of systems have no predictions, and so no classes of intelligibility. A session "
-        "that <em>finished</em> has every member in an end state; in a <em>deadlock</em> nothing "
-        "can happen, and <em>idle</em> is one in which nobody wants what can. Shares have Wilson's "
-        "interval."
-    )
+
+    @property
+    def notes(self) -> Markup:
+        """How it is to be read."""
+        from markupsafe import Markup
+
+        return Markup(
+            "Sessions of systems have no predictions, and so no classes of intelligibility. A "
+            "session that <em>finished</em> has every member in an end state; in a "
+            "<em>deadlock</em> nothing can happen, and <em>idle</em> is one in which nobody wants "
+            "what can. Shares have Wilson's interval."
+        )
 
     @property
     def first(self) -> SessionRecord:

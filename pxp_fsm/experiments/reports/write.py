@@ -17,9 +17,7 @@ from importlib import resources
 from itertools import islice
 from math import isfinite
 from pathlib import Path
-from typing import Any, TextIO
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Any, TextIO
 
 from backends.databases import FAULTS, RunRecord, SqlBlackboard, calls_of_sessions
 from backends.databases.recordings import recorded_sessions
@@ -62,6 +60,9 @@ from pxp_fsm.experiments.statistics import (
     rounded,
 )
 from pxp_fsm.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 def columns_beside(reports: Sequence[RunReport]) -> Sequence[Published]:
@@ -338,6 +339,8 @@ def write_page(
     that the page needs is not installed.
     """
     require_extra("report", "a report", {"jinja2": "jinja2"})
+    from markupsafe import Markup
+
     gallery, script = Gallery(), _resource("page.js")
     sections = [_section(board, report, place, whole) for place, report in enumerate(reports)]
     sessions = partial(
@@ -462,6 +465,8 @@ def _section(
 
 def _figures_of_page(report: RunReport, place: int) -> Mapping[str, Markup | None]:
     """The figures of a run, each for wide screens and for narrow ones, of which one is shown."""
+    from markupsafe import Markup
+
     wide, narrow = drawings_of(report), drawings_of(report, PHONE)
     shown = Markup('<div class="on-wide">{}</div><div class="on-narrow">{}</div>')
     return {

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Any
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.diagrams.latex import Table
@@ -19,6 +17,9 @@ from pxp_fsm.experiments.run_kinds import ReportedSession
 from pxp_fsm.experiments.sheets import Sheet, directions
 from pxp_fsm.lazy_dataclasses import dataclass
 from pxp_fsm.plugins.panels.results import PanelResults, panel_results, persuasion_diagram
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +53,22 @@ class PanelReport:
         )
 
     kind = "panels"
-    notes = Markup(
-        "Of a panel each two agents talk in a channel of their own. In a <em>consensus</em> both "
-        "latest messages of every channel are RATIFYs since which neither end has changed, and all "
-        "current predictions and explanations match and agree; in an <em>agreement</em> these do; "
-        "a <em>split</em> is the end of all channels without one. In an <em>impasse</em> nothing "
-        "has changed in the last answers of each open channel. An agent is <em>strong</em> if all "
-        "its conversations are one-way intelligible for it, and <em>ultra-strong</em> if it has "
-        "sent a REVISE too; <em>all of them</em> is the panel. A channel that was <em>never "
-        "opened</em> is in no class."
-    )
+
+    @property
+    def notes(self) -> Markup:
+        """How it is to be read."""
+        from markupsafe import Markup
+
+        return Markup(
+            "Of a panel each two agents talk in a channel of their own. In a <em>consensus</em> "
+            "both latest messages of every channel are RATIFYs since which neither end has "
+            "changed, and all current predictions and explanations match and agree; in an "
+            "<em>agreement</em> these do; a <em>split</em> is the end of all channels without one. "
+            "In an <em>impasse</em> nothing has changed in the last answers of each open channel. "
+            "An agent is <em>strong</em> if all its conversations are one-way intelligible for it, "
+            "and <em>ultra-strong</em> if it has sent a REVISE too; <em>all of them</em> is the "
+            "panel. A channel that was <em>never opened</em> is in no class."
+        )
 
     @property
     def _sheets(self) -> Mapping[str, Sheet]:
