@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from proofs.core.explore import Step, TooLarge
 from proofs.logic.formulas import Atom, Formula, atoms
 from proofs.logic.monitor import Deterministic, Letter, MonitorVerdict, atoms_of, by_itself, over
-from proofs.logic.parsing import unknown
+from proofs.logic.parsing import parse, unknown
 from proofs.logic.sessions import ObservedSessions, Seen, SessionReading, reading
 from proofs.sessions.model import AGENTS, SessionModel
 from proofs.sessions.relational import Theory
@@ -46,15 +46,14 @@ _NOTHING = Answer("", "")
 class EventMonitor:
     """A formula, to be watched in any number of sessions of `subject`.
 
-    That is a protocol of two (INTERACT or PXP), or a system; what the formula may speak of comes
-    from its model. `assumptions` are what is known of a protocol's MATCH and AGREE: with more of
-    them more is settled sooner, and a session that breaks them is refused. `alone` decides over the
-    formula by itself.
+    The formula may be given as text. The subject is a protocol of two (INTERACT or PXP), or a
+    system; what the formula may speak of comes from its model. `assumptions` are what is known of a
+    protocol's MATCH and AGREE: with more of them more is settled sooner, and a session that breaks
+    them is refused. `alone` decides over the formula by itself.
 
-    >>> from proofs.logic import parse
     >>> import pxp_fsm as pxp
     >>> system = pxp.System.load("m=interact", "h=interact")
-    >>> watch = EventMonitor(parse("G !h@DECIDE"), system).watch()
+    >>> watch = pxp.proofs.EventMonitor("G !h@DECIDE", system).watch()
     >>> watch.hear(Event(1, Exchange("m", "h", "INIT"))).value
     'false'
 
@@ -64,12 +63,14 @@ class EventMonitor:
 
     def __init__(
         self,
-        formula: Formula,
+        formula: Formula | str,
         subject: Rules | System,
         assumptions: frozenset[Assumption] = NOISY,
         *,
         alone: bool = False,
     ) -> None:
+        if isinstance(formula, str):
+            formula = parse(formula)
         self.formula = formula
         self.subject = subject
         self._followed: _Followed = (

@@ -44,6 +44,20 @@ NAMED: Mapping[str, frozenset[Assumption]] = MappingProxyType(
 )
 """The sets of assumptions that have a name of their own."""
 
+MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "deterministic": "a question has the same answer each time that an agent is asked it",
+        "reflexive": "each value is related to itself",
+        "symmetric": "where x is related to y, y is related to x",
+        "shared": "both agents give the same answer to a question",
+        "transitive": "where x is related to y, and y to z, x is related to z",
+        "equivalence": "all five laws: " + ", ".join(Assumption),
+        "tolerance": "the laws of an equivalence but transitive",
+        "noisy": "no law: each answer may be any",
+    }
+)
+"""What is assumed of MATCH and AGREE, by the names of single laws and of sets."""
+
 
 def name_of(assumptions: frozenset[Assumption]) -> str:
     """What a set of assumptions is called: by its name, by what it lacks, or by what it has."""

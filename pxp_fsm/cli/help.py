@@ -49,11 +49,18 @@ def help_(request: options.HelpOptions) -> None:
         click.echo(f"{request.topic}, of X and Y: {says}.\n")
         click.echo("Decided by: pxp compare X Y; explained by: pxp help refinement")
         return
+    assumptions = load("proofs.claims.catalogue:MEANINGS")
+    if request.topic in assumptions:
+        click.echo(f"{request.topic}, of MATCH and AGREE: {assumptions[request.topic]}.\n")
+        click.echo(
+            f"Assumed by: pxp check --relations {request.topic}; explained by: pxp help proofs"
+        )
+        return
     meanings = {known: title(at) for known, at in by_name.items()} | _shorts()
     meanings |= {known.name: known.title for known in load("proofs.check:known_properties")()}
-    meanings |= relations
+    meanings |= relations | assumptions
     raise unknown_name(
-        "page, command, check, relation or claim",
+        "page, command, check, relation, assumption or claim",
         request.topic,
         meanings,
         listed="pxp help, pxp --help or pxp list",

@@ -87,7 +87,8 @@ def check_executor(name: str, database: str) -> None:
     number = rest.isascii() and rest.isdigit() and len(rest) < 5 and int(rest) > 0
     if not (rest if kind == "dask" else kind == "processes" and number):
         raise UsageError(
-            f"there is no executor {quoted(name)}; write dask://HOST:PORT or processes://NUMBER",
+            f"there is no executor {quoted(name)}; write dask://HOST:PORT, or "
+            "processes://NUMBER with a number from 1 to 9999",
             "executor",
         )
     url = database_url(database)

@@ -8,13 +8,14 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 from backends.databases.records import ORIGIN, RunRecord
 from backends.models.settings import Settings
 from pxp_fsm import defaults
-from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.errors import DataError, UsageError, did_you_mean, quoted
 from pxp_fsm.experiments.plans import CAPS, DEVIATIONS, Order, Plan, check_order, check_plan
 from pxp_fsm.sessions.learning import Gate, Gated, Keep
 from pxp_fsm.tasks.task import DataRow, DataSet, Task, find_task
@@ -143,11 +144,12 @@ def _chosen(instances: str, rows: tuple[DataRow, ...]) -> Iterator[DataRow]:
         yield from rows[:number]
         return
     by_key = {row.instance.key: row for row in rows}
+    some = ", ".join([*islice(by_key, 20), *(("…",) if len(by_key) > 20 else ())])
     for key in dict.fromkeys(part.strip() for part in instances.split(",")):
         if key not in by_key:
             raise UsageError(
-                f"there is no instance {quoted(key)}; there are: {', '.join(list(by_key)[:20])}"
-                + (", …" if len(by_key) > 20 else ""),
+                f"there is no instance {quoted(key)}"
+                + (did_you_mean(key, by_key) or f"; there are: {some}"),
                 field,
             )
         yield by_key[key]

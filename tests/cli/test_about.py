@@ -17,13 +17,14 @@ from packaging.requirements import Requirement
 
 from backends.databases import SqlBlackboard
 from backends.models.catalogue import catalogue
-from proofs.claims.catalogue import CLAIMS
+from proofs.claims.catalogue import CLAIMS, NAMED
 from proofs.core.results import Result, Status, Verdict, table
 from pxp_fsm.cli import doctor
 from pxp_fsm.cli.help import pages
 from pxp_fsm.cli.main import commands
 from pxp_fsm.cli.options.about import KINDS
 from pxp_fsm.errors import unknown_name
+from pxp_fsm.protocol.relations import Assumption
 from tests.command_line import pxp
 
 ROOT = Path(__file__).parents[2]
@@ -100,6 +101,7 @@ def test_every_claim_is_listed_under_the_name_that_check_takes(tmp_path: Path) -
     [
         ("check --property strong-onse", "did you mean strong-once (the responder h is"),
         ("help chek", "did you mean check (check tables"),
+        ("help symetric", "did you mean symmetric (where x is related to y"),
         ("list everything", "'everything' is not one of 'tasks', 'checks', 'claims'"),
     ],
 )
@@ -134,6 +136,13 @@ def test_a_page_is_printed_by_its_name_or_its_path(tmp_path: Path) -> None:
     shown = pxp("help", cwd=tmp_path).stdout
     assert all(re.search(rf"^  {name}  +\S", shown, re.MULTILINE) for name in pages())
     assert pxp("help", "../README", cwd=tmp_path).returncode == 2
+
+
+def test_what_may_be_assumed_of_match_and_agree_is_explained(tmp_path: Path) -> None:
+    for name in (*NAMED, *Assumption):
+        shown = pxp("help", name, cwd=tmp_path).stdout
+        assert shown.startswith(f"{name}, of MATCH and AGREE: "), name
+        assert f"pxp check --relations {name};" in shown
 
 
 def findings(folder: Path, **environment: str) -> dict[tuple[str, str], dict[str, str]]:
