@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from proofs.sessions.model import (
 from proofs.sessions.replay import PrefixModel
 from proofs.systems import Composition, system_of
 from pxp_fsm.automata.actions import Say
-from pxp_fsm.automata.arithmetic import Case, Linear, cases, value_in, whole_numbers
+from pxp_fsm.automata.arithmetic import Case, Linear, cases, cases_of_all, value_in, whole_numbers
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition, happening
 from pxp_fsm.automata.expressions import (
     INT,
@@ -165,7 +165,7 @@ def _numbers(rules: Rules) -> list[dict[str, Value]]:
     table = rules.ruled.rules
     whens = [when for when in table.whens.values() if when is not None]
     distinct = dict[tuple[tuple[str, Value], ...], None]()
-    for case, _ in cases(lambda case: [value_in(when, case) for when in whens], table.bounds):
+    for case, _ in cases_of_all([partial(value_in, when) for when in whens], table.bounds):
         numbers = whole_numbers(case.atoms, table.stored)
         if numbers is not None:
             kept = {register.name: register.initial for register in table.registers} | numbers

@@ -7,10 +7,11 @@ by adding. `cases` runs an evaluation once for each way in which its questions c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from math import gcd
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pxp_fsm.automata.expressions import (
     ID,
@@ -44,6 +45,8 @@ class Linear:
 
     def plus(self, other: Linear, factor: int = 1) -> Linear:
         """This and `factor` times `other`."""
+        if not other.terms:
+            return Linear(self.terms, self.constant + factor * other.constant)
         factors = dict(self.terms)
         for name, times in other.terms:
             factors[name] = factors.get(name, 0) + factor * times
@@ -234,28 +237,47 @@ class TooManyCases(Exception):
 class Case:
     """One way in which the questions of an evaluation are answered.
 
-    `values` are the answers for names that are no numbers, `atoms` what is then assumed of numbers.
+    `options` are what the names that are no numbers, and were asked about, may still be; `atoms`
+    are what is assumed of numbers.
     """
 
     def __init__(
         self,
-        atoms: Iterable[Atom],
-        answers: list[Value],
-        known: dict[tuple[Atom, ...], bool] | None = None,
+        options: Mapping[str, tuple[Value, ...]],
+        atoms: Mapping[Atom, None],
+        answers: list[bool],
+        known: dict[tuple[Atom, ...], bool],
     ) -> None:
-        self._refuted: dict[tuple[Atom, ...], bool] = {} if known is None else known
-        self.values: dict[str, Value] = {}
-        self.atoms = dict.fromkeys(atoms)
-        self.others = list[list[Value]]()
+        self.options = dict(options)
+        self.atoms = dict(atoms)
+        self.others = list[list[bool]]()
         self._answers = answers
         self._asked = 0
+        self._refuted = known
+
+    def again(self) -> None:
+        """Begin another evaluation in this case: its questions are counted anew."""
+        self.others, self._answers, self._asked = [], [], 0
 
     def value(self, name: str, type_: Type) -> Value:
         """The value of a name that is no number, the same each time it is asked for."""
-        if name not in self.values:
-            options: list[Value] = [*sorted(type_.members)] or [False, True]
-            self.values[name] = self._answer(options)
-        return self.values[name]
+        options = self.options.get(name) or _options(type_)
+        for option in options[:-1]:
+            if self.is_in(name, type_, (option,)):
+                return option
+        return options[-1]
+
+    def is_in(self, name: str, type_: Type, members: Collection[Value]) -> bool:
+        """Whether the value of a name that is no number is one of `members`."""
+        options = self.options.get(name) or _options(type_)
+        inside = tuple(option for option in options if option in members)
+        if not inside or len(inside) == len(options):
+            return bool(inside)
+        is_inside = self._answer() is not (options[0] in members)  # the least is tried first
+        self.options[name] = (
+            inside if is_inside else tuple(option for option in options if option not in members)
+        )
+        return is_inside
 
     def holds(self, form: Linear) -> bool:
         """Whether `form` is at most 0: as what is assumed says, or else either way."""
@@ -270,45 +292,80 @@ class Case:
         elif self._refutes(true):
             is_true = False
         else:
-            is_true = bool(self._answer([False, True]))
+            is_true = self._answer()
         self.atoms[true if is_true else false] = None
         return is_true
 
     def _refutes(self, assumed: Atom) -> bool:
-        """Whether what is assumed excludes an atom; other cases ask the same again."""
+        """Whether what is assumed excludes an atom; other cases ask the same again.
+
+        It excludes none with a name that all of it bounds on one side at most: some numbers satisfy
+        what is assumed, and still do with that name as far on the other side as one likes.
+        """
+        for name, times in assumed.terms:
+            if not any(
+                other == name and (factor > 0) is (times < 0)
+                for known in self.atoms
+                for other, factor in known.terms
+            ):
+                return False
         key = (*self.atoms, assumed)
         if key not in self._refuted:
             self._refuted[key] = refute(key) is not None
         return self._refuted[key]
 
-    def _answer(self, options: list[Value]) -> Value:
-        """The answer that this case gives here; the other ones begin cases of their own."""
+    def _answer(self) -> bool:
+        """The answer that this case gives here; the other one begins a case of its own."""
         if self._asked == len(self._answers):
-            self.others += [[*self._answers, option] for option in options[1:]]
-            self._answers.append(options[0])
+            self.others.append([*self._answers, True])
+            self._answers.append(False)
         self._asked += 1
         return self._answers[self._asked - 1]
+
+
+@cache
+def _options(type_: Type) -> tuple[Value, ...]:
+    return (*sorted(type_.members),) or (False, True)
 
 
 def cases(evaluation: Callable[[Case], T], bounds: Iterable[Atom] = ()) -> Iterator[tuple[Case, T]]:
     """What `evaluation` gives in each case of the names that it asks for.
 
     It is run anew for each case and asks the case, in a fixed order. `bounds` are assumed of the
-    numbers. The cases exclude each other and leave nothing out. Raises `TooManyCases`.
+    numbers, of which some satisfy them. The cases exclude each other and leave nothing out. Raises
+    `TooManyCases`.
     """
-    bounds, left, count = list(bounds), list[list[Value]]([[]]), 0
+    return ((case, result) for case, (result,) in cases_of_all((evaluation,), bounds))
+
+
+def cases_of_all(
+    evaluations: Sequence[Callable[[Case], T]], bounds: Iterable[Atom] = ()
+) -> Iterator[tuple[Case, tuple[T, ...]]]:
+    """What all `evaluations` give in each case of the names that they ask for, as in `cases`.
+
+    An evaluation is run once for all cases that differ in what later ones ask.
+    """
     known = dict[tuple[Atom, ...], bool]()
+    # What is left: the results so far, what they assume, and the answers for the next evaluation.
+    left: list[tuple[tuple[T, ...], dict[str, tuple[Value, ...]], dict[Atom, None], list[bool]]]
+    left, count = [((), {}, dict.fromkeys(bounds), [])], 0
     while left:
         count += 1
         if count > _MOST_CASES:
             raise TooManyCases
-        case = Case(bounds, left.pop(), known)
-        result = evaluation(case)
-        left += case.others
-        yield case, result
+        results, options, atoms, answers = left.pop()
+        case = Case(options, atoms, answers, known)
+        for evaluation in evaluations[len(results) :]:
+            result = evaluation(case)
+            left += [(results, options, atoms, other) for other in case.others]
+            results += (result,)
+            if len(results) < len(evaluations):
+                options, atoms = dict(case.options), dict(case.atoms)
+                case.again()
+        yield case, results
 
 
-def value_in(  # noqa: PLR0911, PLR0912 - one a form
+def value_in(
     expression: Expression, case: Case, known: Mapping[str, Value] = MappingProxyType({})
 ) -> Value | Linear:
     """What an expression is worth in a case; numbers are linear forms, and so are ids.
@@ -316,40 +373,95 @@ def value_in(  # noqa: PLR0911, PLR0912 - one a form
     Ids are compared for equality alone, so any number may stand for one. `known` are names whose
     value is not asked of the case.
     """
+    return _VALUES[type(expression)](expression, case, known)
 
-    match expression:
-        case Name(name):
-            if name in known:
-                value = known[name]
-                return Linear((), int(value)) if expression.type == INT else value
-            is_number = expression.type in (INT, ID)
-            return linear(name) if is_number else case.value(name, expression.type)
-        case Conjunction(parts):
-            return all(value_in(part, case, known) is True for part in parts)
-        case Negated(of):
-            return value_in(of, case, known) is not True
-        case Compare(operator, left, right):
-            left_value, other = value_in(left, case, known), value_in(right, case, known)
-            if isinstance(left_value, Linear) or isinstance(other, Linear):
-                return _compared(operator, _number(left_value).plus(_number(other), -1), case)
-            return (left_value == other) is (operator == "==")
-        case Constant(value):
-            return Linear((), int(value)) if expression.type == INT else value
-        case Let(_, value):
-            return value_in(value, case, known)
-        case Disjunction(parts):
-            return any(value_in(part, case, known) is True for part in parts)
-        case Membership(of, members):
-            return value_in(of, case, known) in members
-        case Conditional(test, then, otherwise):
-            return value_in(then if value_in(test, case, known) is True else otherwise, case, known)
-        case Multiple(factor, of):
-            return Linear().plus(_form(of, case, known), factor)
-        case Sum(parts):
-            total = Linear()
-            for part in parts:
-                total = total.plus(_form(part, case, known))
-            return total
+
+Known = Mapping[str, Value]
+
+
+def _of_constant(expression: Constant, _case: Case, _known: Known) -> Value | Linear:
+    value = expression.value
+    return Linear((), int(value)) if expression.type == INT else value
+
+
+def _of_name(expression: Name, case: Case, known: Known) -> Value | Linear:
+    name, type_ = expression.name, expression.type
+    if name in known:
+        return Linear((), int(known[name])) if type_ == INT else known[name]
+    return linear(name) if type_ in (INT, ID) else case.value(name, type_)
+
+
+def _of_let(expression: Let, case: Case, known: Known) -> Value | Linear:
+    return value_in(expression.value, case, known)
+
+
+def _of_negated(expression: Negated, case: Case, known: Known) -> bool:
+    return value_in(expression.of, case, known) is not True
+
+
+def _of_conjunction(expression: Conjunction, case: Case, known: Known) -> bool:
+    return all(value_in(part, case, known) is True for part in expression.parts)
+
+
+def _of_disjunction(expression: Disjunction, case: Case, known: Known) -> bool:
+    return any(value_in(part, case, known) is True for part in expression.parts)
+
+
+def _of_compare(expression: Compare, case: Case, known: Known) -> bool:
+    operator, left, right = expression.operator, expression.left, expression.right
+    if left.type.members:
+        if isinstance(left, Constant):
+            left, right = right, left
+        if isinstance(right, Constant):
+            return _is_in(left, (right.value,), case, known) is (operator == "==")
+    value, other = value_in(left, case, known), value_in(right, case, known)
+    if isinstance(value, Linear) or isinstance(other, Linear):
+        return _compared(operator, _number(value).plus(_number(other), -1), case)
+    return (value == other) is (operator == "==")
+
+
+def _of_membership(expression: Membership, case: Case, known: Known) -> bool:
+    return _is_in(expression.of, expression.members, case, known)
+
+
+def _is_in(expression: Expression, members: Collection[Value], case: Case, known: Known) -> bool:
+    """Whether what is of an enumeration is one of `members`: of a name no more is asked."""
+    while isinstance(expression, Let):
+        expression = expression.value
+    if isinstance(expression, Name) and expression.name not in known:
+        return case.is_in(expression.name, expression.type, members)
+    return value_in(expression, case, known) in members
+
+
+def _of_conditional(expression: Conditional, case: Case, known: Known) -> Value | Linear:
+    is_true = value_in(expression.test, case, known) is True
+    return value_in(expression.then if is_true else expression.otherwise, case, known)
+
+
+def _of_multiple(expression: Multiple, case: Case, known: Known) -> Linear:
+    return Linear().plus(_form(expression.of, case, known), expression.factor)
+
+
+def _of_sum(expression: Sum, case: Case, known: Known) -> Linear:
+    total = Linear()
+    for part in expression.parts:
+        total = total.plus(_form(part, case, known))
+    return total
+
+
+_VALUES: Mapping[type, Callable[[Any, Case, Known], Value | Linear]] = {
+    Constant: _of_constant,
+    Name: _of_name,
+    Let: _of_let,
+    Negated: _of_negated,
+    Conjunction: _of_conjunction,
+    Disjunction: _of_disjunction,
+    Compare: _of_compare,
+    Membership: _of_membership,
+    Conditional: _of_conditional,
+    Multiple: _of_multiple,
+    Sum: _of_sum,
+}
 
 
 def _form(expression: Expression, case: Case, known: Mapping[str, Value]) -> Linear:

@@ -243,10 +243,12 @@ def parse_expression(
     if len(text) > LONGEST:
         message = f"an expression has at most {LONGEST:,} characters, not {len(text):,}"
         raise ExpressionError(message)
-    part = _Parser(text).read()
-    if _levels(part) > DEEPEST:
+    part, short = _Parser(text).read(), len(text) < DEEPEST  # each level has a character
+    if not short and _levels(part) > DEEPEST:
         raise ExpressionError(f"nested too deeply: at most {DEEPEST} levels; name a part in [let]")
     expression = _Reader(names, frozenset(members), definitions or {}).read(part)
+    if short and not definitions:
+        return expression
     depth, size = _measure(expression)
     if depth > DEEPEST or size > LARGEST:
         raise ExpressionError(

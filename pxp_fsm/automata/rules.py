@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeVar, cast
@@ -23,6 +23,7 @@ from pxp_fsm.automata.arithmetic import (
     TooManyCases,
     atom,
     cases,
+    cases_of_all,
     linear,
     value_in,
     whole_numbers,
@@ -833,14 +834,13 @@ def _decision_faults(
 ) -> Iterator[Fault]:
     whens = {guard: when for guard in guards if (when := rules.whens[guard]) is not None}
 
-    def true_guards(case: Case) -> list[str]:
-        return [guard for guard, when in whens.items() if value_in(when, case) is True]
-
     def fault(problem: str) -> Fault:
         return Fault((*place, "guards"), f"in state {state} {problem}", "not-one-guard", state)
 
     try:
-        for case, true in cases(true_guards, rules.bounds):
+        conditions = [partial(value_in, when) for when in whens.values()]
+        for case, values_of in cases_of_all(conditions, rules.bounds):
+            true = [guard for guard, value in zip(whens, values_of, strict=True) if value is True]
             if len(true) == 1 or (not true and len(whens) < len(guards)):
                 continue
             values = witness(rules, case)
@@ -901,7 +901,7 @@ def witness(rules: Rules, case: Case) -> str | None:
     }
     told = list[str]()
     for name in (*rules.names, *sorted(asked - {*rules.names})):
-        value = numbers[name] if name in asked else case.values.get(name)
+        value = numbers[name] if name in asked else next(iter(case.options.get(name, ())), None)
         if isinstance(value, bool):
             told.append(name if value else f"not {name}")
         elif value is not None:

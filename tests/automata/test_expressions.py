@@ -301,13 +301,15 @@ def _form(value: Value) -> Value | Linear:
 
 
 def _cases_cover(expression: Expression, values: dict[str, Value], expected: bool) -> None:
-    """Of all cases exactly one is that of `values`, and it says the same."""
+    """Of all cases exactly one is that of `values`, and it says the same; none is refuted."""
     numbers = {name: value for name, value in values.items() if type(value) is int}
     numbers |= {name: ord(str(values[name])) for name in ("file", "seen")}
+    found = list(cases(lambda case: value_in(expression, case)))
+    assert all(refute(case.atoms) is None for case, _ in found)
     fitting = [
         result
-        for case, result in cases(lambda case: value_in(expression, case))
-        if all(values[name] == value for name, value in case.values.items())
+        for case, result in found
+        if all(values[name] in options for name, options in case.options.items())
         and all(one.at(numbers) <= 0 for one in case.atoms)
     ]
     assert fitting == [expected]
@@ -398,7 +400,9 @@ WORDS = (
 def check_shape(text: str) -> None:
     """The product and the grammar read it alike, or both refuse it."""
     try:
-        found = shape_read(expressions._Parser(text).read())
+        part = expressions._Parser(text).read()
+        assert expressions._levels(part) <= len(text) + 1
+        found = shape_read(part)
     except ExpressionError:
         found = None
     assert found == shape(text), text
@@ -422,6 +426,7 @@ def test_expressions_and_slips_in_them_are_read_as_the_grammar_says(
 def check_text(expression: Expression) -> None:
     """What is written of `expression` is read back with the same meaning."""
     again = read(str_of(expression))
+    assert expressions._measure(again)[0] <= len(str_of(expression))
     assert str_of(again) == str_of(expression)
     for values in worlds()[::37]:
         values |= {"file": "a", "seen": "b"}
