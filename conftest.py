@@ -13,6 +13,7 @@ import gc
 import os
 import re
 import shlex
+import signal
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +32,10 @@ from tests.command_line import pxp
 settings.register_profile("whole", settings(), deadline=None)
 settings.register_profile("sample", settings(), deadline=None)
 settings.load_profile("sample")
+
+# A shell starts what runs in the background deaf to Ctrl-C; programs that tests start inherit it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARE, FEW, MANY = 4, 8, 6
 SETTINGS = "_hypothesis_internal_use_settings"
