@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import pytest
@@ -16,6 +16,7 @@ from pxp_fsm.automata.arithmetic import (
     Linear,
     atom,
     cases,
+    cases_of_all,
     negation,
     refute,
     value_in,
@@ -313,6 +314,30 @@ def _cases_cover(expression: Expression, values: dict[str, Value], expected: boo
         and all(one.at(numbers) <= 0 for one in case.atoms)
     ]
     assert fitting == [expected]
+
+
+CONDITIONS = (
+    *("j <= k", "j > k", "j < 1", "k >= 1", "j + k > 2", "2*j <= k", "j == k", "j != 1"),
+    *("match", "match == limited", "match and j <= 0 or limited and k > 0"),
+    *("last == INIT", "last != REJECT", "last in {INIT, REJECT}", "match and last == RATIFY"),
+)
+
+
+@given(st.lists(st.sampled_from(CONDITIONS), min_size=2, max_size=5), st.sampled_from(worlds()))
+def test_cases_of_several_expressions_exclude_each_other_and_leave_nothing_out(
+    texts: list[str], world: dict[str, Value]
+) -> None:
+    conditions = [read(text) for text in texts]
+    found = list(cases_of_all([partial(value_in, condition) for condition in conditions]))
+    assert all(refute(case.atoms) is None for case, _ in found)
+    numbers = {name: value for name, value in world.items() if type(value) is int}
+    fitting = [
+        results
+        for case, results in found
+        if all(world[name] in options for name, options in case.options.items())
+        and all(one.at(numbers) <= 0 for one in case.atoms)
+    ]
+    assert fitting == [tuple(evaluate(condition, world) for condition in conditions)]
 
 
 def _by_z3(expression: Expression, values: dict[str, Value]) -> Value:
