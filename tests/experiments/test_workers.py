@@ -79,7 +79,11 @@ def test_units_hold_every_session_once(repetitions: int, sessions: int, carries:
     ("name", "where", "says"),
     [
         ("dask://", "postgresql://h/n", "there is no executor 'dask://'"),
-        ("processes://0", "postgresql://h/n", "write dask://HOST:PORT or processes://NUMBER"),
+        (
+            "processes://0",
+            "postgresql://h/n",
+            "dask://HOST:PORT, or processes://NUMBER with a number from 1",
+        ),
         ("processes://²", "postgresql://h/n", "there is no executor"),
         ("spark://h:1", "postgresql://h/n", "there is no executor 'spark"),
         ("dask://h:1", "runs/b.sqlite", "workers on several machines require a PostgreSQL"),
