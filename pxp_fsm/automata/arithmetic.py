@@ -245,27 +245,22 @@ class Case:
         self,
         options: Mapping[str, tuple[Value, ...]],
         atoms: Mapping[Atom, None],
-        answers: list[bool],
+        answers: list[int],
         known: dict[tuple[Atom, ...], bool],
     ) -> None:
         self.options = dict(options)
         self.atoms = dict(atoms)
-        self.others = list[list[bool]]()
+        self.others = list[list[int]]()
         self._answers = answers
         self._asked = 0
         self._refuted = known
 
-    def again(self) -> None:
-        """Begin another evaluation in this case: its questions are counted anew."""
-        self.others, self._answers, self._asked = [], [], 0
-
     def value(self, name: str, type_: Type) -> Value:
         """The value of a name that is no number, the same each time it is asked for."""
         options = self.options.get(name) or _options(type_)
-        for option in options[:-1]:
-            if self.is_in(name, type_, (option,)):
-                return option
-        return options[-1]
+        if len(options) > 1:
+            options = self.options[name] = (options[self._answer(len(options))],)
+        return options[0]
 
     def is_in(self, name: str, type_: Type, members: Collection[Value]) -> bool:
         """Whether the value of a name that is no number is one of `members`."""
@@ -273,7 +268,8 @@ class Case:
         inside = tuple(option for option in options if option in members)
         if not inside or len(inside) == len(options):
             return bool(inside)
-        is_inside = self._answer() is not (options[0] in members)  # the least is tried first
+        least = options[0] in members  # the least is tried first, as by `value`
+        is_inside = least is (self._answer(2) == 0)
         self.options[name] = (
             inside if is_inside else tuple(option for option in options if option not in members)
         )
@@ -292,7 +288,7 @@ class Case:
         elif self._refutes(true):
             is_true = False
         else:
-            is_true = self._answer()
+            is_true = self._answer(2) == 1
         self.atoms[true if is_true else false] = None
         return is_true
 
@@ -314,11 +310,11 @@ class Case:
             self._refuted[key] = refute(key) is not None
         return self._refuted[key]
 
-    def _answer(self) -> bool:
-        """The answer that this case gives here; the other one begins a case of its own."""
+    def _answer(self, count: int) -> int:
+        """Which of `count` answers this case gives here; each other begins a case of its own."""
         if self._asked == len(self._answers):
-            self.others.append([*self._answers, True])
-            self._answers.append(False)
+            self.others += [[*self._answers, other] for other in range(1, count)]
+            self._answers.append(0)
         self._asked += 1
         return self._answers[self._asked - 1]
 
@@ -347,7 +343,7 @@ def cases_of_all(
     """
     known = dict[tuple[Atom, ...], bool]()
     # What is left: the results so far, what they assume, and the answers for the next evaluation.
-    left: list[tuple[tuple[T, ...], dict[str, tuple[Value, ...]], dict[Atom, None], list[bool]]]
+    left: list[tuple[tuple[T, ...], dict[str, tuple[Value, ...]], dict[Atom, None], list[int]]]
     left, count = [((), {}, dict.fromkeys(bounds), [])], 0
     while left:
         count += 1
@@ -359,14 +355,16 @@ def cases_of_all(
             result = evaluation(case)
             left += [(results, options, atoms, other) for other in case.others]
             results += (result,)
-            if len(results) < len(evaluations):
-                options, atoms = dict(case.options), dict(case.atoms)
-                case.again()
+            options, atoms = case.options, case.atoms
+            case = Case(options, atoms, [], known)
         yield case, results
 
 
+Known = Mapping[str, Value]
+
+
 def value_in(
-    expression: Expression, case: Case, known: Mapping[str, Value] = MappingProxyType({})
+    expression: Expression, case: Case, known: Known = MappingProxyType({})
 ) -> Value | Linear:
     """What an expression is worth in a case; numbers are linear forms, and so are ids.
 
@@ -374,9 +372,6 @@ def value_in(
     value is not asked of the case.
     """
     return _VALUES[type(expression)](expression, case, known)
-
-
-Known = Mapping[str, Value]
 
 
 def _of_constant(expression: Constant, _case: Case, _known: Known) -> Value | Linear:

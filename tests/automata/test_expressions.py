@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pxp_fsm.automata import expressions
 from pxp_fsm.automata.arithmetic import (
     Atom,
+    Case,
     Linear,
     atom,
     cases,
@@ -338,6 +339,24 @@ def test_cases_of_several_expressions_exclude_each_other_and_leave_nothing_out(
         and all(one.at(numbers) <= 0 for one in case.atoms)
     ]
     assert fitting == [tuple(evaluate(condition, world) for condition in conditions)]
+
+
+def test_a_name_with_many_members_is_asked_for_once_in_a_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, answer = [0], Case._answer
+
+    def counting(case: Case, count: int) -> int:
+        asked[0] += 1
+        return answer(case, count)
+
+    monkeypatch.setattr(Case, "_answer", counting)
+    many = enumeration({f"M{number}" for number in range(30)})
+    same = parse_expression("one == other", {"one": many, "other": many})
+    found = list(cases(lambda case: value_in(same, case)))
+    assert [result for _, result in found].count(True) == 30
+    assert len({(*case.options.items(),) for case, _ in found}) == len(found) == 900
+    assert asked[0] == 2 * 900
 
 
 def _by_z3(expression: Expression, values: dict[str, Value]) -> Value:
