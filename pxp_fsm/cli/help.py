@@ -44,18 +44,18 @@ def help_(request: options.HelpOptions) -> None:
         click.echo(explanation)
         return
     relations = load("proofs.refinement.relations:TITLES")
-    if request.topic in relations:
-        says = relations[request.topic]
-        click.echo(f"{request.topic}, of X and Y: {says}.\n")
-        click.echo("Decided by: pxp compare X Y; explained by: pxp help refinement")
-        return
     assumptions = load("proofs.claims.catalogue:MEANINGS")
-    if request.topic in assumptions:
-        click.echo(f"{request.topic}, of MATCH and AGREE: {assumptions[request.topic]}.\n")
-        click.echo(
-            f"Assumed by: pxp check --relations {request.topic}; explained by: pxp help proofs"
-        )
-        return
+    for known, of, where in (
+        (relations, "X and Y", "Decided by: pxp compare X Y; explained by: pxp help refinement"),
+        (
+            assumptions,
+            "MATCH and AGREE",
+            f"Assumed by: pxp check --relations {request.topic}; explained by: pxp help proofs",
+        ),
+    ):
+        if request.topic in known:
+            click.echo(f"{request.topic}, of {of}: {known[request.topic]}.\n\n{where}")
+            return
     meanings = {known: title(at) for known, at in by_name.items()} | _shorts()
     meanings |= {known.name: known.title for known in load("proofs.check:known_properties")()}
     meanings |= relations | assumptions

@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -144,14 +143,11 @@ def _chosen(instances: str, rows: tuple[DataRow, ...]) -> Iterator[DataRow]:
         yield from rows[:number]
         return
     by_key = {row.instance.key: row for row in rows}
-    some = ", ".join([*islice(by_key, 20), *(("…",) if len(by_key) > 20 else ())])
     for key in dict.fromkeys(part.strip() for part in instances.split(",")):
         if key not in by_key:
-            raise UsageError(
-                f"there is no instance {quoted(key)}"
-                + (did_you_mean(key, by_key) or f"; there are: {some}"),
-                field,
-            )
+            some = ", ".join(list(by_key)[:20]) + (", …" if len(by_key) > 20 else "")
+            near = did_you_mean(key, by_key) or f"; there are: {some}"
+            raise UsageError(f"there is no instance {quoted(key)}{near}", field)
         yield by_key[key]
 
 
